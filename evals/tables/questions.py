@@ -59,7 +59,7 @@ class Workbook(TableLookup):
 
     async def run(self, sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
         """Run SQL through the app's guard and engine, in this process."""
-        file = QueryFile(path=self.path, tables=tuple(table.queried for table in tables))
+        file = QueryFile(path=self.path, tables=tuple(table.query_table for table in tables))
         return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
 
     def independent(self, sql: str) -> list[Row]:
@@ -83,7 +83,7 @@ def load_tables(database: Path, folder: Path) -> tuple[Any, ...]:
         for number, (name,) in enumerate(names, start=1):
             rows = connection.execute(f'SELECT * FROM "{name}"')
             header = [str(column[0]) for column in rows.description]
-            for _ in file.reading(cells(header, rows), sheet=name, page_number=number):
+            for _ in file.load_rows(cells(header, rows), sheet=name, page_number=number):
                 pass
     return file.close()
 

@@ -84,7 +84,7 @@ async def source_rows(
         return ()
     binding = Binding(services, user)
     try:
-        (table,) = await binding.tables.named([citation.table_id])
+        (table,) = await binding.tables.get_many([citation.table_id])
         if table.content_hash != citation.content_hash:
             return ()
         column_names = (

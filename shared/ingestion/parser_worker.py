@@ -143,7 +143,7 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
         if isinstance(job, QueryJob):
             content = load("shared.tables.sql_worker", "answer")(job).model_dump_json()
         elif isinstance(job, GuardJob):
-            content = load("shared.tables.sql_worker", "checked")(job).model_dump_json()
+            content = load("shared.tables.sql_worker", "check_query")(job).model_dump_json()
         elif isinstance(job, RenderJob):
             render_page = load("shared.ingestion.parsers.pdf_page", "render_page")
             content = render_page(job.source, job.page_number, job.picture).model_dump_json()

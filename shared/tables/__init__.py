@@ -1,4 +1,4 @@
-"""SQL access to tables in CSV files and workbooks, and to database views.
+"""SQL access to the tables in CSV files and workbooks, and to database views.
 
 `loader` writes a file's rows to one SQLite file per document version during parsing (`cell_values` infers
 column types), `cards` describes each table as a searchable block, `table_files` stores the file and its

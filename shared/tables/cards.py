@@ -1,4 +1,4 @@
-"""Cards: tables described as searchable text, with title, columns, types, common values and ranges. Pure."""
+"""Cards: searchable text about a table, with its title, columns, types, common values and ranges. Pure."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,9 @@ _KINDS = {
 
 
 def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
-    """Return the table's card. Columns that don't fit are only counted."""
+    """Return the card of a table, shortened to `max_tokens`. Lines of columns that don't fit are replaced by
+    their number.
+    """
     place = f", sheet {table.sheet}" if table.sheet and table.sheet != table.title else ""
     lines = [f"Table: {table.title}{place}"]
     lines += [f"Unit: {table.unit}"] if table.unit else []

@@ -1,8 +1,8 @@
 """Type inference for the cells of a column: numbers, money, percentages, dates or text. Pure.
 
 A column has a type only if every non-empty cell fits it in the same way. German and English decimals, two
-currencies, or day-first and month-first dates in one column make it text. `1.234` alone is ambiguous; then
-the table's other columns decide, and finally its field separator.
+currencies, or day-first and month-first dates in one column make it text. A number such as `1.234` is
+ambiguous; the notation then comes from the table's other columns, or else from its field separator.
 """
 
 import re
@@ -20,7 +20,7 @@ Value = str | int | float | None
 EMPTY = frozenset(
     {"", "-", "–", "—", "n/a", "na", "null", "none", "k. a.", "k.a.", "#n/a", "#div/0!", "#wert!"}
 )
-"""What stands for no value, in lower case, in a column that otherwise has a type."""
+"""Cells without a value, in lower case. They don't affect the type of a column."""
 
 _CURRENCIES = {"€": "EUR", "$": "USD", "£": "GBP", "eur": "EUR", "usd": "USD", "gbp": "GBP", "chf": "CHF"}
 _UNIT = r"€|\$|£|EUR|USD|GBP|CHF"
@@ -37,7 +37,7 @@ _WHOLE = re.compile(r"0|[1-9]\d*")
 _EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _ENGLISH = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?")
 _GERMAN = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?")
-_MAX_DIGITS = 15  # more digits are an id, and a float would lose precision
+_MAX_DIGITS = 15  # more would lose precision as a float, and are probably an id
 
 _DATES = {
     "iso": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
@@ -49,7 +49,9 @@ _DATES = {
 
 
 class _Amount(NamedTuple):
-    """A number as written. `decimals` is None if either notation gives a number, with different values."""
+    """A number as written in a cell. `decimals` is None if both notations are valid but yield different
+    values.
+    """
 
     body: str
     unit: str
@@ -59,10 +61,11 @@ class _Amount(NamedTuple):
 
 @dataclass
 class ColumnReader:
-    """Type inference over the cells of a column. `kind` and `value` are final once all cells were seen.
+    """Type inference over the cells of a column. The properties are final after the last cell was passed to
+    `look`.
 
     Attributes:
-        decimals: notation of its numbers, once a cell has decided it.
+        decimals: notation of the numbers; None until a cell is unambiguous.
     """
 
     decimals: Decimals | None = None
@@ -77,16 +80,16 @@ class ColumnReader:
 
     @property
     def is_text(self) -> bool:
-        """Whether text is the only remaining type."""
+        """Whether the column can only be text."""
         return not self._is_number and not self._dates
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether its numbers can be read in both notations."""
+        """Whether the numbers are valid in both English and German notation, with different values."""
         return self._is_number and self._has_either and self.decimals is None
 
-    def look(self, text: str) -> None:
-        """Take a cell into account."""
+    def add(self, text: str) -> None:
+        """Narrow down the possible types by one more cell."""
         if self.is_text:
             return
         cell = text.strip()
@@ -97,12 +100,12 @@ class ColumnReader:
         if self._dates:
             self._dates = {style for style in self._dates if _is_date(cell, style)}
         if self._is_number:
-            self._look_at_number(cell)
+            self._add_number(cell)
 
-    def _look_at_number(self, cell: str) -> None:
+    def _add_number(self, cell: str) -> None:
         amount = _amount(cell)
         units = {*self._units, amount.unit} if amount is not None else set()
-        # Many sheets show the currency only in the first and last row.
+        # A sheet may show the currency only in its first and last row, so cells without a unit are accepted.
         is_one_currency = len(units - {""}) <= 1 and not {"", "%"} <= units
         if amount is None or not is_one_currency:
             self._is_number = False
@@ -120,7 +123,7 @@ class ColumnReader:
 
     @property
     def kind(self) -> ColumnKind:
-        """The type of every non-empty cell; text for an empty column."""
+        """The type that fits every non-empty cell; text for an empty column."""
         if not self._filled:
             return "text"
         if len(self._dates) == 1 or self._dates == {"iso"}:
@@ -133,19 +136,23 @@ class ColumnReader:
 
     @property
     def currency(self) -> str:
-        """The currency of a money column."""
+        """The currency code of a money column, or "" for other types."""
         return next(iter(self._units - {""})) if self.kind == "money" else ""
 
     @property
     def has_raw(self) -> bool:
-        """Whether the cells as written contain more than their values."""
+        """Whether the original text of the cells contains more than the converted values, such as a currency
+        sign.
+        """
         kind = self.kind
         if kind in ("text", "date"):
             return kind == "date" and "iso" not in self._dates
         return not self._is_plain
 
     def converter(self, default: Decimals) -> Callable[[str], Value]:
-        """Return a function that converts a cell. `default` is the notation of ambiguous numbers."""
+        """Return a function that converts a cell of this column. `default` is the notation of ambiguous
+        numbers.
+        """
         kind = self.kind
         if kind == "text":
             return lambda text: text or None
@@ -154,25 +161,25 @@ class ColumnReader:
             return lambda text: _date(text.strip(), style) if text.strip().casefold() not in EMPTY else None
         decimals = self.decimals or default
 
-        def converted(text: str) -> Value:
+        def convert(text: str) -> Value:
             amount = _amount(text.strip())
             if amount is None:
                 return None
             number = _number(amount, "en" if amount.decimals == "any" else decimals)
             return round(number / 100, 15) if kind == "percent" else number
 
-        return converted
+        return convert
 
 
 def is_number(text: str) -> bool:
-    """Return whether a cell is a number in any notation."""
+    """Return whether a cell is a number in English or German notation."""
     return _amount(text.strip()) is not None
 
 
-@lru_cache(maxsize=1 << 14)  # cells of a column repeat
+@lru_cache(maxsize=1 << 14)  # cells of a column often repeat
 def _amount(cell: str) -> _Amount | None:
     plain = _PLAIN.fullmatch(cell)
-    if plain is not None:  # handles most numbers in a third of the time
+    if plain is not None:  # fast path for most numbers, at a third of the time
         sign, body = plain.groups()
         return _Amount(body, "", bool(sign), "any" if body.isdigit() else "en")
     matched = _AMOUNT.fullmatch(cell)
@@ -195,14 +202,16 @@ def _amount(cell: str) -> _Amount | None:
 
 
 def _decimals(body: str, exponent: str | None) -> Decimals | Literal["any", "none", ""]:
-    """Return the notation of a number: "any" for plain digits, "" if ambiguous, "none" for other text."""
+    """Return the notation of a number: "any" for plain digits, "" if it is ambiguous, "none" if it is not a
+    number.
+    """
     if _WHOLE.fullmatch(body):
         return "en" if exponent else "any"
     if exponent:
         return "en" if _ENGLISH.fullmatch(body) else "none"
     if _EITHER.fullmatch(body):
         return ""
-    if body.isdigit():  # a leading zero: an id
+    if body.isdigit():  # a leading zero indicates an id
         return "none"
     if _ENGLISH.fullmatch(body):
         return "en"
@@ -229,7 +238,7 @@ def _is_date(cell: str, style: str) -> bool:
 
 def _date(cell: str, style: str) -> str:
     if style == "time":
-        return datetime.fromisoformat(cell).isoformat(" ")  # as written: a sheet names no zone
+        return datetime.fromisoformat(cell).isoformat(" ")  # without a zone, because cells contain none
     if style == "iso":
         return date.fromisoformat(cell).isoformat()
     return datetime.strptime(cell, _DATES[style][1]).date().isoformat()  # noqa: DTZ007 - as above

@@ -1,8 +1,8 @@
-"""The configured databases, and the interface of a database engine.
+"""The configured databases with their views, and the interface of a database engine.
 
-Their views are described by cards, like tables of files. There are few, so the cards' vectors are kept in
-memory and no index contains anything from a database. Permissions come from the setting; `TableLookup` checks
-them before it calls this module.
+Cards describe the views, like tables of files. There are only a few views, so the vectors of their cards are
+kept in memory, and no search index contains anything from a database. Permissions come from the setting;
+`TableLookup` checks them before it calls this module.
 """
 
 import asyncio
@@ -24,26 +24,26 @@ from shared.tables.models import Dialect, Table
 from shared.tables.queries import Cell
 
 _KEPT_S = 300.0
-_FAILED_S = 20.0  # don't retry an unresponsive database meanwhile
+_FAILED_S = 20.0  # an unreachable database is not contacted again within this time
 _CARD_TOKENS = 400
 
 
 class DatabaseEngine(Protocol):
-    """A connection to one database. Other kinds need an engine and guard rules for their dialect."""
+    """Runs queries on one configured database. Each engine needs rules of the SQL guard for its dialect."""
 
     dialect: Dialect
 
     async def tables(self) -> list[Table]:
-        """List the database's views."""
+        """Return the configured views that exist in the database."""
 
     async def rows(self, sql: str, column_count: int) -> tuple[tuple[tuple[Cell, ...], ...], bool]:
-        """Return the first rows of a checked query, and whether there are more."""
+        """Return the first rows of a query that the guard has checked, and whether there are more."""
 
 
 @dataclass
 class _Catalog:
-    """A snapshot of a database's views, or the error that prevented it. Card vectors are computed on first
-    search.
+    """A snapshot of a database's views, or the error of the last attempt to read them. Card vectors are
+    computed on first search.
     """
 
     tables: Sequence[Table]
@@ -53,7 +53,7 @@ class _Catalog:
 
 
 class Databases:
-    """The configured databases by `doc_id`. Nothing connects before the first question."""
+    """The configured databases by `doc_id`. No connection is opened before the first question."""
 
     def __init__(
         self,
@@ -71,25 +71,26 @@ class Databases:
         self._clock = clock
 
     def engine(self, doc_id: str) -> DatabaseEngine:
-        """Return the database's engine."""
+        """Return the engine of a database."""
         return self._engines[doc_id]
 
     def schema(self, doc_id: str, table: Table) -> str:
-        """Return the schema that contains the view."""
+        """Return the database schema that contains a view."""
         return self._sources[doc_id].views[table.number - 1].partition(".")[0]
 
     async def tables(self, doc_id: str) -> Sequence[Table]:
-        """Return the database's views, cached for at most five minutes.
+        """Return the views of a database, cached for up to five minutes.
 
         Raises:
             DependencyError: the database can't be reached, or refuses the connection.
         """
         return (await self._catalog(doc_id)).tables
 
-    async def ranked(
+    async def rank_views(
         self, doc_ids: Iterable[str], vector: Sequence[float], embedder: Embedder, limits: CallLimits
     ) -> list[tuple[str, int]]:
-        """Rank tables by similarity to a question's vector, as pairs of database and table number.
+        """Rank views by similarity to the question's vector. Return pairs of database id and table number,
+        best first.
 
         Unreachable databases are skipped.
         """
@@ -109,15 +110,15 @@ class Databases:
         return sorted(scores, key=lambda place: -scores[place])
 
     def content_hash(self, doc_id: str, table: Table) -> str:
-        """Return a hash of the table's name and columns in place of a content hash, because its rows change
-        at any time.
+        """Return a hash of a view's name and columns. It replaces a content hash, because the rows of a view
+        may change at any time.
         """
         source = self._sources[doc_id]
         columns = (f"{column.name} {column.kind}" for column in table.columns)
         return digest(source.host, source.database, source.views[table.number - 1], *columns)
 
     async def _catalog(self, doc_id: str) -> _Catalog:
-        async with self._reading[doc_id]:  # concurrent callers share one connection
+        async with self._reading[doc_id]:  # concurrent callers wait for one connection
             catalog = self._catalogs.get(doc_id)
             kept_s = _FAILED_S if catalog and catalog.failed else _KEPT_S
             if catalog is None or self._clock() - catalog.read_at > kept_s:

@@ -1,7 +1,8 @@
-"""Hints by the owner of a data file in `NAME.tables.yaml`. Runs in the worker process.
+"""Hints about tables that the owner of a data file provides in `NAME.tables.yaml`. Runs in the worker
+process.
 
-Hints are checked against the loaded tables. Invalid ones are skipped and reported in a note with their line,
-so a mistake never costs data.
+Hints are checked against the loaded tables. An invalid hint is skipped and reported in a note with its line
+number, so a mistake in the hints never prevents a table from being loaded.
 """
 
 from collections.abc import Sequence
@@ -24,21 +25,25 @@ _Lines = dict[_Place, int]
 
 
 class ColumnHints(Model):
-    """Hints for one column."""
+    """Hints about one column."""
 
     description: str = Field(default="", max_length=_MAX_CHARS)
     synonyms: tuple[str, ...] = Field(default=(), max_length=20)
 
 
 class QuestionHints(Model):
-    """A question with verified SQL, which names tables by title and columns by their SQL names."""
+    """A sample question with SQL verified by the owner. The SQL names tables by title and columns by their
+    SQL names.
+    """
 
     question: str = Field(min_length=1, max_length=_MAX_CHARS)
     sql: str = Field(min_length=1, max_length=MAX_SQL_CHARS)
 
 
 class TableHints(Model):
-    """Hints for one table. `table` is its sheet or title, and optional if the file has only one table."""
+    """Hints about one table. `table` is the sheet or title of the table; it may be empty if the file has only
+    one.
+    """
 
     table: str = ""
     description: str = Field(default="", max_length=_MAX_CHARS)
@@ -48,20 +53,20 @@ class TableHints(Model):
 
 
 class FileHints(Model):
-    """Hints for a file."""
+    """The contents of a hints file."""
 
     tables: tuple[TableHints, ...]
 
 
 def with_hints(tables: Sequence[Table], text: str, filename: str) -> tuple[list[Table], list[str]]:
-    """Return the tables with their hints applied, and notes on invalid hints.
+    """Return the tables with hints applied, and a note for each invalid hint.
 
     Args:
         filename: name of the data file.
     """
     reader = _Reader(f"{filename}{HINTS_SUFFIX}", list(tables))
     try:
-        values, lines = _parsed(text)
+        values, lines = _parse(text)
         hints = FileHints.model_validate(values)
     except _SyntaxError as wrong:
         reader.note(wrong.line, wrong.reason)
@@ -80,20 +85,20 @@ class _SyntaxError(Exception):
         self.line, self.reason = line, reason
 
 
-def _parsed(text: str) -> tuple[Any, _Lines]:
-    """Parse YAML. Return the values and the line of each by its path."""
+def _parse(text: str) -> tuple[Any, _Lines]:
+    """Parse YAML. Return its values, and the line number of each value by path."""
     if len(text.encode()) > MAX_BYTES:
-        raise _SyntaxError(1, f"it has more than {MAX_BYTES // 1024} KB")
+        raise _SyntaxError(1, f"the file has more than {MAX_BYTES // 1024} KB")
     try:
         # Aliases can expand a short file into a huge one.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise _SyntaxError(1, "aliases are not allowed")
+            raise _SyntaxError(1, "YAML aliases are not allowed")
         root, values = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
     except yaml.MarkedYAMLError as wrong:
         line = wrong.problem_mark.line + 1 if wrong.problem_mark else 1
-        raise _SyntaxError(line, str(wrong.problem or "not YAML")) from None
+        raise _SyntaxError(line, str(wrong.problem or "the file is not valid YAML")) from None
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise _SyntaxError(1, "not YAML") from None
+        raise _SyntaxError(1, "the file is not valid YAML") from None
     lines: _Lines = {}
     _note_lines(root, (), lines)
     return values, lines
@@ -113,14 +118,14 @@ def _note_lines(node: Any, above: _Place, lines: _Lines) -> None:
 
 
 def _line(place: _Place, lines: _Lines) -> int:
-    """Return the line of a place in the YAML file, or of the nearest enclosing place that has a line."""
+    """Return the line of a path in the YAML file, or the line of its nearest parent."""
     while place not in lines and place:
         place = place[:-1]
     return lines.get(place, 1)
 
 
 class _Reader:
-    """Applies the hints of a sidecar to the tables of a file, and records hints that match no table."""
+    """Applies a hints file to the tables of a data file. Invalid hints are skipped and noted."""
 
     def __init__(self, name: str, tables: list[Table]) -> None:
         self.tables = tables
@@ -135,7 +140,11 @@ class _Reader:
             place: _Place = ("tables", number)
             position = self._position(hint.table)
             if position is None:
-                problem = f"there is no table {hint.table!r}" if hint.table else "say which `table` is meant"
+                problem = (
+                    f"there is no table {hint.table!r}"
+                    if hint.table
+                    else "the file has several tables, so `table` is required"
+                )
                 self.note(_line((*place, "table"), lines), f"{problem} ({self._table_titles()})")
                 continue
             table = self.tables[position]
@@ -144,7 +153,7 @@ class _Reader:
                     "description": hint.description,
                     "synonyms": hint.synonyms,
                     "columns": self._columns(table, hint, place, lines),
-                    "approved": self._approved(hint, place, lines),
+                    "approved": self._verified_questions(hint, place, lines),
                 }
             )
 
@@ -175,7 +184,9 @@ class _Reader:
             columns[position] = columns[position].model_copy(update=text.model_dump())
         return tuple(columns)
 
-    def _approved(self, hint: TableHints, place: _Place, lines: _Lines) -> tuple[ApprovedQuestion, ...]:
+    def _verified_questions(
+        self, hint: TableHints, place: _Place, lines: _Lines
+    ) -> tuple[ApprovedQuestion, ...]:
         approved = []
         for number, question in enumerate(hint.questions):
             try:
@@ -189,12 +200,13 @@ class _Reader:
 
 
 def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
-    """Replace table names with placeholders, because SQL names depend on the document's id.
+    """Return SQL with table names replaced by placeholders, because the final names depend on the document
+    id.
 
     Raises:
         InvalidQueryError: the guard refuses the query.
     """
-    exp, guarded = load("sqlglot", "exp"), load("shared.tables.sql_guard", "guarded")
+    exp, guard_query = load("sqlglot", "exp"), load("shared.tables.sql_guard", "guard_query")
     tables_by_name = {identifier(table.title, "table"): table for table in tables}
     places = {
         name: (
@@ -209,7 +221,7 @@ def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
         )
         for name, table in tables_by_name.items()
     }
-    tree = guarded(sql, places).tree
+    tree = guard_query(sql, places).tree
     marks = {name: exp.to_identifier(placeholder(table.number)) for name, table in tables_by_name.items()}
     for table_node in tree.find_all(exp.Table):
         if mark := marks.get(table_node.name.casefold()):

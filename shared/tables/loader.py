@@ -1,11 +1,11 @@
-"""Loading of sheet rows into a SQLite file while they pass through to the parser.
+"""Loading of sheet rows into a SQLite file while the same rows pass through to the parser.
 
-A table begins with the first row of at least two non-empty cells; single cells above it are titles. A second
-header row after a blank line begins a new table. Total rows are left out (`totals`), because a sum over the
-column would count everything twice. Rows wait as text in a temporary table on disk until all cells of a
-column were seen, so memory doesn't grow with the file.
+A table begins with the first row that has at least two non-empty cells; a single cell above it is its title.
+A header row after a blank line begins a new table. Total rows are left out (`totals`), because a sum over the
+column would count everything twice. Rows are stored as text in a temporary table on disk until the types of
+all columns are known, so memory use doesn't grow with the file.
 
-Only the first rows of a large table are passed on as passages; SQL finds all of them.
+Only the first rows of a large table become passages; SQL reads all of them.
 """
 
 import re
@@ -32,28 +32,30 @@ from shared.tables.models import (
 )
 from shared.tables.totals import TotalRows
 
-MAX_TABLES = 50  # per document; each table is a block
-MAX_COLUMNS = 400  # SQLite accepts 2,000, and a column may need two
-_MAX_CELL_CHARS = 32_767  # Excel's own limit; a query reads values of up to 100,000 bytes
+MAX_TABLES = 50  # per document; each table adds a block to the index
+MAX_COLUMNS = 400  # SQLite allows 2,000, and a column with raw text needs two
+_MAX_CELL_CHARS = 32_767  # the limit of Excel; queries can read 100,000 bytes per value
 _MAX_LABEL_CHARS = 200
 _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5
-_BATCH = 1000  # rows
-_MAX_LEFT_OUT = 200  # totals listed by name; further ones are left out of the table as well
+_BATCH = 1000  # rows per INSERT
+_MAX_LEFT_OUT = 200  # total rows listed on the card; further totals are left out without being listed
 _ADDITIVE = ("integer", "number", "money")
-# A line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".
+# Matches a unit line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".
 _UNIT = re.compile(
     r"[(\[]?(?:[\w ]{0,40}\b)?(?:in|en)\s(?:(?:US|of|and|except|per|share|amounts|dollars?|euros?"
     r"|thousands?|millions?|billions?|tausend|tsd\.?|mio\.?|millionen|mrd\.?|milliarden|t€|teur|eur|usd|gbp|chf"
     r"|[€$£%,-])\s?)+[)\]]?:?",
     re.IGNORECASE,
 )
-MAX_TABLE_CHARS = 64_000_000  # its file and the temporary copy need three times as much disk space
-MAX_TEXT_CHARS = 2_000_000  # rows of a document that become passages, about 2,000 blocks; unmeasured
+MAX_TABLE_CHARS = 64_000_000  # loading a table needs three times as much disk space
+MAX_TEXT_CHARS = 2_000_000  # per document, from rows that become passages; about 2,000 blocks, unmeasured
 
 
 class TableFile:
-    """The tables of one document, in `folder`. Problems become `notes` and never reject the document."""
+    """The tables of one document, written to a SQLite file in `folder`. Most problems only add a note to
+    `notes`.
+    """
 
     def __init__(self, folder: Path, filename: str) -> None:
         self.notes: list[str] = []
@@ -64,21 +66,21 @@ class TableFile:
         self._tables: list[Table] = []
         self._connection: sqlite3.Connection | None = None
 
-    def reading(
+    def load_rows(
         self,
         rows: Iterable[Sequence[str]],
         sheet: str | None = None,
         page_number: int | None = None,
         decimals: Decimals = "en",
     ) -> Iterator[Sequence[str]]:
-        """Yield the same rows, except those after MAX_TEXT_CHARS of a table, and load all of them into the
-        file.
+        """Load rows into the file and yield them again. After MAX_TEXT_CHARS, rows of tables are loaded but
+        not yielded.
 
         Args:
             rows: rows of one sheet from its first line, including blank ones.
             decimals: notation of ambiguous numbers if no other column decides it.
         """
-        reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._opened)
+        reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._connect)
         line = left_out = 0
         for row in rows:
             line += 1
@@ -93,15 +95,14 @@ class TableFile:
         if left_out:
             place, searchable = sheet or self._filename, line - left_out
             self.notes.append(
-                f"Search finds passages of {searchable:,} of the {line:,} rows of {place!r}; "
-                "calculations use all."
+                f"Search covers {searchable:,} of the {line:,} rows of {place!r}; calculations use all rows."
             )
 
     def close(self, hints: str = "") -> tuple[Table, ...]:
-        """Write the catalog next to the file and return its tables. Without tables, neither file is created.
+        """Close the file, write its catalog and return its tables. Without tables, neither file is created.
 
         Args:
-            hints: the owner's hints, as YAML.
+            hints: contents of the hints file in YAML; "" = none.
         """
         if self._connection is not None:
             self._connection.commit()
@@ -119,23 +120,23 @@ class TableFile:
         try:
             for pending in reader.take(line, row):
                 if len(self._tables) == MAX_TABLES:
-                    self._give_up(reader, f"Only the first {MAX_TABLES} tables can be calculated with.")
+                    self._give_up(reader, f"Calculations can use only the first {MAX_TABLES} tables.")
                     return
-                self._tables.append(pending.finished(len(self._tables) + 1))
+                self._tables.append(pending.build_table(len(self._tables) + 1))
         except _TableError as refused:
-            self._give_up(reader, f"The table {reader.title!r} cannot be calculated with: {refused}")
+            self._give_up(reader, f"Calculations cannot use the table {reader.title!r}: {refused}")
         except sqlite3.Error as failed:
-            reason = f"it could not be stored ({type(failed).__name__})."
-            self._give_up(reader, f"The table {reader.title!r} cannot be calculated with: {reason}")
+            reason = f"the table could not be stored ({type(failed).__name__})."
+            self._give_up(reader, f"Calculations cannot use the table {reader.title!r}: {reason}")
 
     def _give_up(self, reader: "_SheetReader", note: str) -> None:
         reader.is_given_up = True
-        if reader.has_gaps:  # its rows would be in neither passages nor SQL
+        if reader.has_gaps:  # rows already withheld from search would be missing from SQL, too
             raise BadDocumentError(note, "Split the file.")
         if note not in self.notes:
             self.notes.append(note)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(self._folder / DATABASE)
             for pragma in ("journal_mode=OFF", "synchronous=OFF", "temp_store=FILE"):
@@ -144,12 +145,12 @@ class TableFile:
 
 
 class _TableError(Exception):
-    """The reason for leaving out a table."""
+    """The reason why a table can't be loaded."""
 
 
 @dataclass(frozen=True)
 class _Sheet:
-    """Position of tables in a sheet, and the notation of its ambiguous numbers."""
+    """The sheet that is being read, and the notation of its ambiguous numbers."""
 
     name: str | None
     page_number: int | None
@@ -157,26 +158,26 @@ class _Sheet:
 
 
 class _SheetReader:
-    """Row-by-row detection of the tables in one sheet."""
+    """Detects the tables in the rows of one sheet."""
 
     def __init__(self, sheet: _Sheet, title: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self.title = title
         self.is_given_up = False
-        self.has_gaps = False  # some rows of the current table were withheld from the parser
+        self.has_gaps = False  # some rows of the current table were not passed on to the parser
         self._sheet = sheet
         self._connect = connect
         self._unit = ""
-        self._header: Sequence[str] | None = None  # pending until the next row
+        self._header: Sequence[str] | None = None  # first row of a possible table
         self._pending: _Pending | None = None
         self._after_blank = False
 
     @property
     def is_in_table(self) -> bool:
-        """Whether the last row belongs to a table."""
+        """Whether the last row belongs to a table that is being loaded."""
         return self._pending is not None and not self.is_given_up
 
     def take(self, line: int, row: Sequence[str] | None) -> Iterator["_Pending"]:
-        """Process one row, or None at the end of the sheet. Yield a table when it is complete."""
+        """Process one row, or None at the end of the sheet. Yield the current table when it is complete."""
         if self.is_given_up:
             return
         filled = sum(bool(cell.strip()) for cell in row or ())
@@ -191,8 +192,8 @@ class _SheetReader:
         self._after_blank = not filled
 
     def _ends_before(self, row: Sequence[str], filled: int) -> bool:
-        """Return whether a row begins something else: a note after a blank line, or
-        another table's header.
+        """Return whether a row after a blank line ends the table: a single cell, or the header of another
+        table.
         """
         if self._pending is None or not self._after_blank or not filled:
             return False
@@ -211,7 +212,7 @@ class _SheetReader:
             return
         header, self._header = self._header, None
         is_below = continues_header(header, row)
-        labels = joined_header(header, row) if is_below else header
+        labels = join_header(header, row) if is_below else header
         self._pending = _Pending(self._connect(), self._sheet, self.title, labels, self._unit)
         self.has_gaps = False
         if not is_below:
@@ -223,15 +224,19 @@ class _SheetReader:
 
 
 def continues_header(header: Sequence[str], row: Sequence[str]) -> bool:
-    """Return whether a row is the second line of a header and names the columns below merged cells."""
+    """Return whether a row is the second line of a header, with names below the empty cells of the first
+    line.
+    """
     pairs = list(zip_longest(header, row, fillvalue=""))
     gaps = [below for above, below in pairs if not above.strip()]
     inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
     return inner and not any(is_number(cell) and len(cell.strip()) != 4 for cell in row if cell.strip())
 
 
-def joined_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
-    """Return one label per column for a two-line header."""
+def join_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
+    """Return one label per column for a header of two lines. A merged cell's text is repeated for each column
+    below it.
+    """
     labels, above = [], ""
     for upper, lower in zip_longest(header, below, fillvalue=""):
         above = upper.strip() or (above if lower.strip() else "")
@@ -241,7 +246,7 @@ def joined_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
 
 @dataclass
 class _Pending:
-    """An incomplete table whose rows are kept as text."""
+    """A table that is being read. Its rows are stored as text until the types of all columns are known."""
 
     connection: sqlite3.Connection
     sheet: _Sheet
@@ -261,7 +266,7 @@ class _Pending:
         self._widen(len(self.labels))
 
     def add(self, line: int, row: Sequence[str]) -> None:
-        """Store a row.
+        """Add a row.
 
         Raises:
             _TableError: the table is too wide or too large.
@@ -269,7 +274,7 @@ class _Pending:
         cells = [cell[:_MAX_CELL_CHARS] for cell in row]
         self._chars += sum(map(len, cells))
         if self._chars > MAX_TABLE_CHARS:
-            raise _TableError(f"it has more than {MAX_TABLE_CHARS:,} characters.")
+            raise _TableError(f"the table has more than {MAX_TABLE_CHARS:,} characters.")
         while len(cells) > len(self._columns) and not cells[-1].strip():
             cells.pop()
         if len(cells) > len(self._columns):
@@ -277,15 +282,17 @@ class _Pending:
             self._widen(len(cells))
         cells += [""] * (len(self._columns) - len(cells))
         for column, cell in zip(self._columns, cells, strict=True):
-            column.look(cell)
+            column.add(cell)
         self.has_numbers = self.has_numbers or any(map(is_number, cells))
         self._rows += 1
         self._batch.append([line, *cells])
         if len(self._batch) == _BATCH:
             self._flush()
 
-    def finished(self, number: int) -> Table:
-        """Write the table with its column types."""
+    def build_table(self, number: int) -> Table:
+        """Write the complete table to the file and return its description. `number` counts the document's
+        tables from 1.
+        """
         self._flush()
         styles = {column.decimals for column in self._columns if column.decimals and not column.is_text}
         default = styles.pop() if len(styles) == 1 else self.sheet.decimals
@@ -303,7 +310,7 @@ class _Pending:
             sheet=self.sheet.name,
             page_number=self.sheet.page_number,
             row_count=self._rows - len(self._totals),
-            columns=tuple(_described(self.connection, stored, column) for column in columns),
+            columns=tuple(_with_values(self.connection, stored, column) for column in columns),
             totals=tuple(self._totals[:_MAX_LEFT_OUT]),
         )
 
@@ -316,7 +323,7 @@ class _Pending:
         places = ", ".join("?" * (1 + len(columns) + len(raw)))
         waiting = self.connection.execute("SELECT * FROM temp.waiting ORDER BY rowid")
         self.connection.executemany(
-            f"INSERT INTO {stored} VALUES ({places})",  # noqa: S608 - our own names and question marks
+            f"INSERT INTO {stored} VALUES ({places})",  # noqa: S608 - generated names and question marks
             (
                 [line, *values, *(cells[place] for place in raw)]
                 for line, cells, values in self._parts(waiting, columns, converters)
@@ -330,7 +337,9 @@ class _Pending:
         columns: Sequence[Column],
         converters: Sequence[Callable[[str], Value]],
     ) -> Iterator[tuple[int, list[str], list[Value]]]:
-        """Yield line, cells and values of every row that isn't a total, and record the totals."""
+        """Yield the line number, cells and converted values of each row, except total rows, which are added
+        to `_totals`.
+        """
         totals = TotalRows(
             [place for place, column in enumerate(columns) if column.kind in _ADDITIVE],
             [place for place, column in enumerate(columns) if column.kind == "text"],
@@ -345,7 +354,7 @@ class _Pending:
                 yield line, cells, values
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        """Yield the unique name and the label of each column."""
+        """Yield a unique SQL name and the label of each column."""
         seen: set[str] = set()
         for place, label in enumerate(self.labels, start=1):
             label_text = " ".join(label.split())[:_MAX_LABEL_CHARS]
@@ -362,7 +371,7 @@ class _Pending:
             self.labels = self.labels[:-1]
             width -= 1
         if width > MAX_COLUMNS:
-            raise _TableError(f"it has {width:,} columns; at most {MAX_COLUMNS} are loaded.")
+            raise _TableError(f"the table has {width:,} columns, but only {MAX_COLUMNS} can be loaded.")
         self.labels = [*self.labels, *[""] * (width - len(self.labels))]
         for place in range(len(self._columns), width):
             self.connection.execute(f"ALTER TABLE temp.waiting ADD COLUMN c{place} TEXT")
@@ -384,11 +393,11 @@ _TYPES = {
 }
 
 
-def _described(connection: sqlite3.Connection, stored: str, column: Column) -> Column:
-    """Return the column with its most common values or its range."""
+def _with_values(connection: sqlite3.Connection, stored: str, column: Column) -> Column:
+    """Return the column with its most common values if it is text, otherwise with its range."""
     name = f'"{column.name}"'
     if column.kind == "text":
-        # The names are made by `identifier`.
+        # Safe to insert: column names were made by `identifier`.
         common = f"SELECT {name} FROM {stored} WHERE {name} <> '' GROUP BY 1 ORDER BY count(*) DESC, 1"  # noqa: S608
         rows = connection.execute(f"{common} LIMIT {_SAMPLES}").fetchall()
         samples = tuple(" ".join(value.split())[:_MAX_SAMPLE_CHARS] for (value,) in rows)

@@ -1,4 +1,4 @@
-"""A document's table: its columns and its SQL name. Pure."""
+"""Models of a document's tables, with their ids and SQL names. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ _ID = re.compile(r"([A-Za-z0-9_-]{1,100})\.([1-9][0-9]{0,2})", re.ASCII)
 
 
 class Column(Model):
-    """A column.
+    """A column of a table or view.
 
     Attributes:
-        name: in SQL.
-        label: in the file.
+        name: name in SQL.
+        label: heading in the file.
         kind: type of every non-empty cell. A percentage is stored as a fraction, a date as ISO 8601.
         unit: currency of a money column.
         has_raw: whether `{name}__raw` contains the cells as written in the file.
@@ -43,29 +43,31 @@ class Column(Model):
 
 
 class ApprovedQuestion(Model):
-    """A question with SQL verified by the file's owner. In a catalog, tables are placeholders."""
+    """A question with SQL that the file's owner has verified. In a catalog, its SQL contains placeholders for
+    tables.
+    """
 
     question: str
     sql: str
 
 
 class TotalRow(Model):
-    """A row of a sheet that adds up other rows: its line and its first words."""
+    """A row of a sheet that is the total of other rows, given by its line and its first text."""
 
     line: int
     label: str
 
 
 class Table(Model):
-    """A table of a document.
+    """A table of a document, or a view of a database.
 
     Attributes:
-        number: among the document's tables, from 1.
+        number: position among the tables of the document, from 1.
         stored_name: name in the SQLite file.
         unit: unit of all its numbers according to a line above the table, such as "in thousand EUR".
-        sheet: None for CSV and the like.
+        sheet: name of the sheet; None for other files, such as CSV.
         page_number: number of its sheet, from 1.
-        totals: rows of the sheet that are totals and therefore not rows of the table.
+        totals: total rows of the sheet, which were not loaded into the table.
         description, synonyms, approved: given by the file's owner.
     """
 
@@ -84,12 +86,12 @@ class Table(Model):
 
     @property
     def hidden_columns(self) -> tuple[str, ...]:
-        """Columns that `*` omits: the line in the sheet and the cells as written."""
+        """SQL columns that `*` omits: the line in the sheet, and cells as written in the file."""
         return (ROW, *(f"{column.name}{RAW}" for column in self.columns if column.has_raw))
 
 
 class TableCatalog(Model):
-    """The tables of one document version.
+    """The tables of one version of a document.
 
     Attributes:
         size_bytes: size of the SQLite file.
@@ -100,37 +102,41 @@ class TableCatalog(Model):
 
 
 def table_id(doc_id: str, number: int) -> str:
-    """Return the table's id for tools."""
+    """Return the id of a table, as used in tool calls."""
     return f"{doc_id}.{number}"
 
 
 def parts_of(table_id: str) -> tuple[str, int] | None:
-    """Split a table id into document id and number. Return None if it is malformed."""
+    """Split a table id into document id and table number. Return None if the id is malformed."""
     matched = _ID.fullmatch(table_id)
     return (matched[1], int(matched[2])) if matched else None
 
 
 def sql_name(doc_id: str, table: Table) -> str:
-    """Return the table's SQL name: words of its title and part of a hash, so that equal titles differ."""
+    """Return the SQL name of a table: the words of its title and a hash, which distinguishes tables with the
+    same title.
+    """
     return f"{identifier(table.title, 'table')}_{digest(table_id(doc_id, table.number))[:5]}"
 
 
 def placeholder(number: int) -> str:
-    """Return the placeholder for a table of the same document in approved SQL."""
+    """Return the placeholder that stands for a table of the same document in verified SQL."""
     return f"__table_{number}__"
 
 
 def with_names(doc_id: str, tables: Sequence[Table]) -> list[Table]:
-    """Replace placeholders in approved SQL with the names that the tables have in this document."""
+    """Return the tables with the placeholders in their verified SQL replaced by the tables' SQL names."""
     names = {placeholder(table.number): sql_name(doc_id, table) for table in tables}
 
-    def renamed(question: ApprovedQuestion) -> ApprovedQuestion:
+    def with_sql_names(question: ApprovedQuestion) -> ApprovedQuestion:
         sql = question.sql
         for mark, name in names.items():
             sql = sql.replace(mark, name)
         return question.model_copy(update={"sql": sql})
 
-    return [table.model_copy(update={"approved": tuple(map(renamed, table.approved))}) for table in tables]
+    return [
+        table.model_copy(update={"approved": tuple(map(with_sql_names, table.approved))}) for table in tables
+    ]
 
 
 def identifier(text: str, default: str) -> str:

@@ -1,4 +1,4 @@
-"""Jobs and replies of the worker process that runs queries over tables."""
+"""Jobs for the worker process that checks and runs queries over tables, and its replies."""
 
 from pathlib import Path
 from typing import Literal
@@ -7,24 +7,24 @@ from shared.platform.models import Model
 from shared.tables.models import Dialect
 
 MAX_SQL_CHARS = 4000
-MAX_FILES = 10  # SQLite's limit of attached files
-MAX_FILE_BYTES = 200_000_000  # all files together, about three million rows; an instance has 800 MB of disk
-MAX_ROWS = 1000  # fetched
+MAX_FILES = 10  # the default limit of SQLite for attached files
+MAX_FILE_BYTES = 200_000_000  # of all files of a query, about 3 million rows; an instance has 800 MB of disk
+MAX_ROWS = 1000  # rows fetched per query
 MAX_RESULT_CHARS = 2_000_000
 MAX_SOURCE_ROWS = 20
-QUERY_TIMEOUT_S = 2.0  # CPU time; SQLite checks the clock only between its steps
-KILL_AFTER_S = 5.0  # wall time, for single steps that exceed the limit above
+QUERY_TIMEOUT_S = 2.0  # CPU time, checked between the steps of SQLite
+KILL_AFTER_S = 5.0  # wall time, because a single step may exceed the limit above
 
 Cell = str | int | float | None
 
 
 class QueryTable(Model):
-    """A table that the query may read.
+    """A table that a query may read.
 
     Attributes:
-        name: its name in SQL.
-        stored_name: its name in the file.
-        title: its title for users.
+        name: name in SQL.
+        stored_name: name in the SQLite file or database.
+        title: title shown to users.
         hidden: columns that `*` omits.
     """
 
@@ -36,14 +36,14 @@ class QueryTable(Model):
 
 
 class QueryFile(Model):
-    """A SQLite file on disk and its permitted tables."""
+    """A SQLite file on disk with the tables that a query may read."""
 
     path: Path
     tables: tuple[QueryTable, ...]
 
 
 class QueryJob(Model):
-    """A request to run `sql` over `files` and to write a QueryReply as JSON to `target`."""
+    """A job that runs `sql` over `files` and writes a QueryReply as JSON to `target`."""
 
     kind: Literal["query"] = "query"
     target: Path
@@ -52,7 +52,7 @@ class QueryJob(Model):
 
 
 class GuardJob(Model):
-    """A request to check `sql` against views of a database and to write a QueryReply as JSON to `target`."""
+    """A job that checks `sql` against the views of a database and writes a QueryReply as JSON to `target`."""
 
     kind: Literal["guard"] = "guard"
     target: Path
@@ -63,12 +63,15 @@ class GuardJob(Model):
 
 
 class QueryResult(Model):
-    """The result of a query.
+    """The result of a query, with a description of the query in words.
 
     Attributes:
-        sql: as executed, without file names.
-        row_count: rows fetched, at most MAX_ROWS; `truncated` if there are more.
-        source_rows: lines of the sheet for a query over a single table, at most MAX_SOURCE_ROWS.
+        sql: the executed query, with the SQL names of tables.
+        row_count: number of rows fetched, at most MAX_ROWS.
+        truncated: whether the query has more rows.
+        source_rows: line numbers of the sheet rows behind the result of a query over a single table, at most
+            MAX_SOURCE_ROWS.
+        constants: literals in the query.
     """
 
     sql: str
@@ -83,7 +86,9 @@ class QueryResult(Model):
 
 
 class QueryRefusal(Model):
-    """The reason why a query wasn't run or completed; `code` is an error code (shared/platform/errors.py)."""
+    """The reason why a query wasn't run or completed. `code` is an error code from
+    shared/platform/errors.py.
+    """
 
     code: Literal["InvalidQueryError", "TimeoutError", "BudgetExceededError"]
     reason: str
@@ -91,10 +96,10 @@ class QueryRefusal(Model):
 
 
 class QueryReply(Model):
-    """A result or a refusal.
+    """The result of a job, or the reason for refusing it.
 
     Attributes:
-        executed: the query for a database to run; then the result has no rows yet.
+        executed: for a GuardJob, the SQL that the database must execute; the result then has no rows.
     """
 
     result: QueryResult | None = None

@@ -1,7 +1,7 @@
-"""Tables that one user may read: by id, by document, and by search.
+"""Lookup of the tables that one user may read: by id, by document, or by search.
 
-A table inherits the permissions of its document, a view its database's permissions. A missing table and a
-forbidden one are indistinguishable.
+Tables inherit the permissions of their document, and views the permissions of their database. Missing and
+forbidden tables cause the same error.
 """
 
 import re
@@ -31,20 +31,21 @@ FILE_TYPES = ("csv", "tsv", "xlsx", "xlsm")
 
 
 class TableServices(DocumentServices, Protocol):
-    """Services used by table lookups."""
+    """Services required by table lookups."""
 
     databases: Databases
 
 
 @dataclass(frozen=True)
 class ReadableTable:
-    """A table that the user may read, in its document's current version.
+    """A table that the user may read, in the current version of its document, or a view of a database.
 
     For a database view, `doc_id` and `filename` name the database.
 
     Attributes:
-        size_bytes, folder: of its SQLite file, and the version folder that holds the file.
-        version: number of the document's version; 0 for a view.
+        size_bytes: size of the SQLite file with all tables of the document.
+        folder: folder of the document version, which contains that file.
+        version: number of the document version; 0 for a view.
     """
 
     doc_id: str
@@ -57,23 +58,25 @@ class ReadableTable:
 
     @property
     def table_id(self) -> str:
-        """The table's id for tools."""
+        """The id of the table, as used in tool calls."""
         return table_id(self.doc_id, self.table.number)
 
     @property
     def name(self) -> str:
-        """The table's name in SQL."""
+        """The SQL name of the table."""
         return sql_name(self.doc_id, self.table)
 
     @property
     def place(self) -> tuple[str, int | None]:
-        """The table's key in search results: a sheet's page number, or a view's number."""
+        """The key of the table in search results: document id with the sheet's page number, or database id
+        with the view's number.
+        """
         is_view = is_database_id(self.doc_id)
         return self.doc_id, self.table.number if is_view else self.table.page_number
 
     @property
-    def queried(self) -> QueryTable:
-        """The table in the form that a query job takes."""
+    def query_table(self) -> QueryTable:
+        """The table as a query job describes it."""
         return QueryTable(
             name=self.name,
             stored_name=self.table.stored_name,
@@ -83,16 +86,17 @@ class ReadableTable:
         )
 
 
-def named_in(sql: str, tables: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """Return the tables that a query names, or all if it names none."""
+def tables_in(sql: str, tables: Sequence[ReadableTable]) -> list[ReadableTable]:
+    """Return the tables whose names occur in a query. If there are none, return all tables."""
     words = set(re.findall(r"\w+", sql.casefold()))
     return [table for table in tables if table.name in words] or list(tables)
 
 
 class TableLookup:
-    """Table lookup on behalf of one user.
+    """Lookup of tables and views on behalf of one user.
 
-    `blocks` and `documents` are indexes filtered by the user's permissions; so is `databases`, by `doc_id`.
+    `blocks` and `documents` are indexes filtered by the user's permissions. `databases` contains only
+    databases that the user may read, by `doc_id`.
     """
 
     def __init__(
@@ -110,7 +114,9 @@ class TableLookup:
         self._services = services
 
     async def of_documents(self, doc_ids: Sequence[str]) -> list[ReadableTable]:
-        """Return the tables of the readable documents and databases among `doc_ids`, in order."""
+        """Return the tables of the given documents and databases, in order. Ids that the user may not read
+        are skipped.
+        """
         ids = list(dict.fromkeys(doc_ids))
         records = await self._documents.get_many([one for one in ids if one not in self._databases])
         each = await run_together(
@@ -122,11 +128,11 @@ class TableLookup:
         )
         return [table for tables in each for table in tables]
 
-    async def named(self, table_ids: Sequence[str]) -> list[ReadableTable]:
+    async def get_many(self, table_ids: Sequence[str]) -> list[ReadableTable]:
         """Return the tables with these ids, in order.
 
         Raises:
-            DocumentNotFoundError: a table doesn't exist or may not be read, without distinction.
+            DocumentNotFoundError: a table doesn't exist, or the user may not read it.
         """
         places = {one: parts_of(one) for one in table_ids}
         tables = await self.of_documents([place[0] for place in places.values() if place])
@@ -137,7 +143,7 @@ class TableLookup:
         return [by_id[one] for one in places]
 
     async def newest(self) -> list[ReadableTable]:
-        """Return the tables of the databases and of the newest documents that have any."""
+        """Return all database views, followed by the tables of the newest data files."""
         records = await self._documents.list_documents({"file_type": FILE_TYPES}, limit=100)
         files = await self.of_documents([record.doc_id for record in records])
         views: list[ReadableTable] = []
@@ -149,11 +155,11 @@ class TableLookup:
         return [*views, *files]
 
     async def search(self, query: str, embedder: Embedder, limits: CallLimits) -> list[ReadableTable]:
-        """Return the tables whose cards match a question, best first."""
+        """Return the tables whose cards match a question best, in order."""
         (vector,) = await embedder.embed([query], limits)
         pages = await run_together(*(self._blocks.search(one) for one in card_requests(query, vector)))
         rows = {str(row["block_id"]): row for page in pages for row in page.rows}
-        views = await self._services.databases.ranked(self._databases, vector, embedder, limits)
+        views = await self._services.databases.rank_views(self._databases, vector, embedder, limits)
         by_rank = {table_id(*view): view for view in views}
         ranked = fuse_ranks([*([str(row["block_id"]) for row in page.rows] for page in pages), list(by_rank)])
         places = [

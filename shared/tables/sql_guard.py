@@ -1,8 +1,8 @@
-"""Allow-list for SQL queries. Runs in the worker process.
+"""Allow-list that every SQL query must pass. Runs in the worker process.
 
-Anything not on a list is refused: statements, clauses, functions, tables, columns. The executed SQL is
-generated from the checked tree and never taken from the input. This is the first line of defence; the second
-is the engine, whose connection has only permitted files.
+Statements, clauses, functions, tables and columns are refused unless they are listed. The executed SQL is
+generated from the checked syntax tree, never copied from the input. The guard is the first line of defence;
+the second is the engine, which only has a connection to permitted files or views.
 """
 
 import logging
@@ -20,14 +20,14 @@ from shared.platform.errors import InvalidQueryError
 from shared.tables.models import Dialect
 from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
 
-logging.getLogger("sqlglot").disabled = True  # it logs SQL that it can't parse
+logging.getLogger("sqlglot").disabled = True  # sqlglot would log queries that it can't parse
 
 _MAX_NODES = 1500
 _MAX_STARS = 5
-_MAX_SPELT_OUT = 20_000  # nodes; PostgreSQL plans this many in a quarter of a second
+_MAX_SPELT_OUT = 20_000  # in nodes; PostgreSQL plans a query of this size in 0.25 s
 _WORD = re.compile(r"\w+", re.ASCII)
 
-# Parts of queries.
+# Expressions that may occur in queries.
 _PARTS = frozenset({
     exp.Alias, exp.All, exp.And, exp.Any, exp.Between, exp.Boolean, exp.Case, exp.Cast, exp.Column, exp.CTE,
     exp.DataType, exp.Distinct, exp.Div, exp.DPipe, exp.EQ, exp.Escape, exp.Except, exp.Exists, exp.From,
@@ -38,8 +38,8 @@ _PARTS = frozenset({
     exp.Window, exp.WindowSpec, exp.With, exp.Add, exp.Filter, exp.Var, exp.CurrentDate, exp.Collate,
 })  # fmt: skip
 
-# Functions known to sqlglot, and other functions by name. None of them reads files or settings, or
-# makes a long text from a short one: `printf`, `replace`, `zeroblob`, `hex` and `group_concat` are missing.
+# Allowed functions: those known to sqlglot by class, all others by name. None may read files or settings, or
+# turn a short text into a long one. That excludes `printf`, `replace`, `zeroblob`, `hex` and `group_concat`.
 _FUNCTIONS = frozenset({
     exp.Abs, exp.Avg, exp.Ceil, exp.Coalesce, exp.Count, exp.CumeDist, exp.Date, exp.DenseRank,
     exp.FirstValue, exp.Floor, exp.Lag, exp.LastValue, exp.Lead, exp.Length, exp.Ln, exp.Lower, exp.Max,
@@ -56,8 +56,8 @@ FUNCTION_NAMES = frozenset(
         "substring", "sum", "time", "total", "trim", "unixepoch", "upper", "current_date",
     }
 )  # fmt: skip
-# Of PostgreSQL `repeat`, `lpad`, `string_agg`, `generate_series`, regular expressions and everything that
-# reads files, settings, the catalog or another query are missing.
+# The same for PostgreSQL. That excludes `repeat`, `lpad`, `string_agg`, `generate_series`, regular
+# expressions, and functions that read files, settings, the catalog or other queries.
 _POSTGRES_FUNCTIONS = frozenset({
     exp.Abs, exp.Avg, exp.Ceil, exp.Coalesce, exp.Count, exp.CumeDist, exp.CurrentTimestamp, exp.DenseRank,
     exp.Exp, exp.Extract, exp.FirstValue, exp.Floor, exp.Greatest, exp.Lag, exp.LastValue, exp.Lead,
@@ -88,11 +88,13 @@ _TYPES = frozenset({
 
 @dataclass(frozen=True)
 class _Rules:
-    """The allowed parts of one SQL dialect.
+    """The allow-list for one SQL dialect.
 
     Attributes:
-        name: of the dialect.
-        types: allowed targets of a cast; None allows any, where types can't read anything.
+        name: name of the database product, for error messages.
+        parts: allowed classes of expressions.
+        names: allowed names of functions.
+        types: allowed target types of a cast; None allows all.
     """
 
     dialect: Dialect
@@ -115,35 +117,37 @@ _RULES: Mapping[Dialect, _Rules] = {
 
 
 @dataclass(frozen=True)
-class Guarded:
-    """A query that may run.
+class GuardedQuery:
+    """A query that passed the guard.
 
     Attributes:
-        tree: as written, checked, with a row limit.
-        shown: its text.
-        executed: its text with the tables' places: attached files or schemas.
-        columns: names of the result's columns.
-        source: SQL that selects the sheet lines the result comes from; "" if there is no simple one.
+        tree: syntax tree of the query, with a row limit added.
+        sql: SQL of `tree`, for users.
+        executed: SQL to execute, in which tables are qualified by attached file or schema.
+        columns: names of the result columns.
+        source: SQL for the sheet lines behind the result; "" if it can't be determined.
     """
 
     tree: exp.Query
-    shown: str
+    sql: str
     executed: str
     columns: tuple[str, ...]
     source: str
 
 
-def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dialect = "sqlite") -> Guarded:
-    """Check a query against the allow-list.
+def guard_query(
+    sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dialect = "sqlite"
+) -> GuardedQuery:
+    """Check a query against the allow-list and return it in executable form.
 
     Args:
-        tables: readable tables by SQL name: the attached file's or schema's name, and the table.
+        tables: readable tables by SQL name, each with the name of its attached file or schema.
 
     Raises:
-        InvalidQueryError: names the violated rule and the allowed alternatives.
+        InvalidQueryError: the query breaks a rule. The error names the rule and allowed alternatives.
     """
     rules = _RULES[dialect]
-    tree = _parsed(sql, rules)
+    tree = _parse(sql, rules)
     _check_parts(tree, rules)
     if dialect == "postgres":
         for call in tree.find_all(exp.Substring):
@@ -151,64 +155,70 @@ def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dia
     places = {name.casefold(): place for name, place in tables.items()}
     _check_tables(tree, places)
     _limit(tree)
-    qualified = _qualified(tree, places, dialect)
+    qualified = _qualify(tree, places, dialect)
     _check_growth(qualified)
-    _placed(qualified, places)
-    return Guarded(
+    _qualify_tables(qualified, places)
+    return GuardedQuery(
         tree=tree,
-        shown=text_of(tree, dialect),
+        sql=text_of(tree, dialect),
         executed=text_of(qualified, dialect),
         columns=_columns(tree, qualified, dialect),
         source=_source(qualified, places),
     )
 
 
-def _parsed(sql: str, rules: _Rules) -> exp.Query:
+def _parse(sql: str, rules: _Rules) -> exp.Query:
     if len(sql) > MAX_SQL_CHARS:
-        raise _refused(f"The SQL has more than {MAX_SQL_CHARS:,} characters.", "Write a shorter query.")
+        raise _invalid_query(f"The SQL has more than {MAX_SQL_CHARS:,} characters.", "Write a shorter query.")
     try:
         statements = [one for one in sqlglot.parse(sql, read=rules.dialect) if one is not None]
     except (SqlglotError, RecursionError):
-        raise _refused("The SQL cannot be parsed.", f"Write one SELECT in {rules.name}'s SQL.") from None
+        raise _invalid_query(
+            "The SQL cannot be parsed.", f"Write one SELECT in {rules.name}'s SQL."
+        ) from None
     if len(statements) != 1:
-        raise _refused(f"There are {len(statements)} statements.", "Write one SELECT.")
+        raise _invalid_query(f"There are {len(statements)} statements.", "Write one SELECT.")
     tree = statements[0]
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise _refused("Only SELECT is allowed.", "Write one SELECT, or WITH … SELECT.")
+        raise _invalid_query("Only SELECT is allowed.", "Write one SELECT, or WITH … SELECT.")
     return tree
 
 
 def _check_parts(tree: exp.Query, rules: _Rules) -> None:
     for count, node in enumerate(tree.walk(), start=1):
         if count > _MAX_NODES:
-            raise _refused("The query has too many parts.", "Write a simpler query.")
+            raise _invalid_query("The query has too many parts.", "Write a simpler query.")
         is_named = isinstance(node, exp.Anonymous) and node.name.casefold() in rules.names
-        # Rendered unchanged even if it comes from a string: date_part('…', d).
+        # Reject special characters: sqlglot renders these nodes unchanged, even if they come from a string as
+        # in date_part('…', d).
         is_raw = isinstance(node, exp.Var) and not _WORD.fullmatch(node.name)
         if (type(node) not in rules.parts and not is_named) or is_raw:
-            raise _not_allowed(node, rules)
+            raise _not_allowed_error(node, rules)
         if isinstance(node, exp.DataType) and rules.types is not None and node.this not in rules.types:
-            raise _refused(f"The type {node.sql()[:40]} is not allowed.", "Cast to plain types.")
+            raise _invalid_query(f"The type {node.sql()[:40]} is not allowed.", "Cast to plain types.")
         if node.args.get("recursive"):
-            raise _refused("WITH RECURSIVE is not allowed.", "Write it without recursion.")
+            raise _invalid_query("WITH RECURSIVE is not allowed.", "Write it without recursion.")
         if isinstance(node, exp.Join) and node.args.get("method"):
-            raise _refused("NATURAL JOIN is not allowed.", "Write JOIN … ON.")
-    # Each level may double the columns of the level below.
+            raise _invalid_query("NATURAL JOIN is not allowed.", "Write JOIN … ON.")
+    # Each nested * may double the number of columns.
     if sum(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)) > _MAX_STARS:
-        raise _refused(f"There are more than {_MAX_STARS} times *.", "Name the columns.")
+        raise _invalid_query(f"The query uses * more than {_MAX_STARS} times.", "Name the columns.")
 
 
 def _check_positions(call: exp.Substring) -> None:
-    """Refuse text as a position: PostgreSQL would read it as a regular expression of unlimited cost."""
+    """Refuse a text as position or length: PostgreSQL would treat it as a regular expression, at unlimited
+    cost.
+    """
     places = [place for name in ("start", "length") if (place := call.args.get(name)) is not None]
     if not all(map(_is_number, places)):
-        raise _refused(
-            "SUBSTRING takes numbers as its position and length.", "CAST a column or text to INT there."
+        raise _invalid_query(
+            "The position and length of SUBSTRING must be numbers.",
+            "Use CAST(… AS INT) for a column or text.",
         )
 
 
 def _is_number(node: exp.Expr) -> bool:
-    """Return whether an expression is a number for any column values."""
+    """Return whether an expression is a number regardless of the data."""
     if isinstance(node, exp.Literal):
         return not node.is_string
     if isinstance(node, exp.Cast):
@@ -220,29 +230,31 @@ def _is_number(node: exp.Expr) -> bool:
     return isinstance(node, exp.Length | exp.StrPosition)
 
 
-def _not_allowed(node: exp.Expr, rules: _Rules) -> InvalidQueryError:
+def _not_allowed_error(node: exp.Expr, rules: _Rules) -> InvalidQueryError:
     if not isinstance(node, exp.Func):
-        return _refused(f"{node.key.upper()} is not allowed.", "Use plain SELECT, JOIN, WHERE and GROUP BY.")
+        return _invalid_query(
+            f"{node.key.upper()} is not allowed.", "Use plain SELECT, JOIN, WHERE and GROUP BY."
+        )
     name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
     allowed = ", ".join(sorted(rules.names))
-    return _refused(f"The function {name[:40]} is not allowed.", f"Allowed functions: {allowed}.")
+    return _invalid_query(f"The function {name[:40]} is not allowed.", f"Allowed functions: {allowed}.")
 
 
 def _check_tables(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Require each table to be permitted, or defined by a WITH clause in scope."""
+    """Refuse tables that are neither permitted nor defined by a WITH clause in scope."""
     seen = set()
     for scope in traverse_scope(tree):
         for table in scope.tables:
             seen.add(id(table))
-            # Dots and functions in FROM would reach other files, the schema, or virtual tables.
+            # Dots and functions in FROM would give access to other files, the schema, or virtual tables.
             extra = {name for name, value in table.args.items() if value} - {"this", "alias", "joins"}
             if not isinstance(table.this, exp.Identifier) or extra:
-                raise _refused("A table is named by its name alone.", _names(places))
+                raise _invalid_query("Tables must be given by their plain names.", _names(places))
             is_given = isinstance(scope.sources.get(table.alias_or_name), Scope)
             if not is_given and table.name.casefold() not in places:
-                raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
+                raise _invalid_query(f"There is no table {table.name[:60]!r}.", _names(places))
     if any(id(table) not in seen for table in tree.find_all(exp.Table)):
-        raise _refused("A table is used where no table is allowed.", _names(places))
+        raise _invalid_query("A table is used where no table is allowed.", _names(places))
 
 
 def _names(places: Mapping[str, tuple[str, QueryTable]]) -> str:
@@ -250,19 +262,19 @@ def _names(places: Mapping[str, tuple[str, QueryTable]]) -> str:
 
 
 def _limit(tree: exp.Query) -> None:
-    """Limit the query to one row more than is fetched, to detect longer results."""
+    """Limit the query to one row more than is fetched, so that truncation can be detected."""
     limit = tree.args.get("limit")
     if limit is None:
         tree.set("limit", exp.Limit(expression=exp.Literal.number(MAX_ROWS + 1)))
         return
     count = limit.expression
     if not isinstance(count, exp.Literal) or not count.name.isdigit():
-        raise _refused("LIMIT takes a number.", f"At most {MAX_ROWS:,} rows are fetched.")
+        raise _invalid_query("LIMIT must be a number.", f"At most {MAX_ROWS:,} rows are fetched.")
     limit.set("expression", exp.Literal.number(min(int(count.name), MAX_ROWS + 1)))
 
 
-def _qualified(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
-    """Return the tree with every column resolved to its table and every `*` expanded."""
+def _qualify(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
+    """Return a copy of the query with each column qualified by its table and each `*` expanded."""
     column_names = {column.name.casefold() for column in tree.find_all(exp.Column)}
     schema: dict[str, object] = {
         name: dict.fromkeys(
@@ -277,14 +289,14 @@ def _qualified(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], di
         columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in places.items()}
         reason = str(failed).splitlines()[0][:200]
         hint = "; ".join(f"{name}: {listed}" for name, listed in columns.items())
-        raise _refused(f"A column is unknown or ambiguous: {reason}", f"Columns: {hint}.") from None
+        raise _invalid_query(f"A column is unknown or ambiguous: {reason}", f"Columns: {hint}.") from None
     if not isinstance(qualified, exp.Query) or qualified.find(exp.TableColumn):
-        raise _refused("A row as a whole is not allowed.", "Name the columns.")
+        raise _invalid_query("A whole row can't be used as a value.", "Name the columns.")
     return qualified
 
 
 def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dialect) -> None:
-    """Refuse columns calculated from another column's alias in the same SELECT.
+    """Refuse columns that refer to the alias of another column in the same SELECT.
 
     No engine supports this, and expanding the aliases would double the query each time.
 
@@ -303,10 +315,10 @@ def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dial
 
 
 def _check_growth(tree: exp.Query) -> None:
-    """Refuse queries that grow large when columns of WITH clauses and subqueries are expanded.
+    """Refuse queries that become too large when WITH clauses and subqueries are expanded.
 
-    Engines expand them before execution, and PostgreSQL checks neither time nor memory meanwhile: sixteen
-    nested doublings took 1.5 GB of the server's memory.
+    Engines expand them before execution, and PostgreSQL limits neither time nor memory while doing so: a
+    query that doubled its columns sixteen times used 1.5 GB of the server's memory.
     """
     read = {
         id(column): source.expression
@@ -323,39 +335,41 @@ def _check_growth(tree: exp.Query) -> None:
             return 1
         if id(node) not in sizes:
             places = {name: slice(place, place + 1) for place, name in enumerate(query.named_selects)}
-            sizes[id(node)] = sum(map(size, _calculating(query, places.get(node.name, slice(None)))))
+            sizes[id(node)] = sum(map(size, _expression_nodes(query, places.get(node.name, slice(None)))))
         return sizes[id(node)]
 
     if sum(map(size, tree.walk())) > _MAX_SPELT_OUT:
-        raise _refused("Its subqueries make the query too large.", "Write a simpler query.")
+        raise _invalid_query(
+            "The query becomes too large when its subqueries are expanded.", "Write a simpler query."
+        )
 
 
-def _calculating(query: exp.Expr, columns: slice) -> Iterator[exp.Expr]:
-    """Yield the nodes that calculate columns of a query, in each SELECT of a UNION."""
+def _expression_nodes(query: exp.Expr, columns: slice) -> Iterator[exp.Expr]:
+    """Yield the nodes of the expressions behind some columns of a query, including all parts of a UNION."""
     query = query.unnest()
     if isinstance(query, exp.SetOperation):
-        yield from _calculating(query.left, columns)
-        yield from _calculating(query.right, columns)
+        yield from _expression_nodes(query.left, columns)
+        yield from _expression_nodes(query.right, columns)
     elif isinstance(query, exp.Select):
         for projection in query.selects[columns]:
             yield from projection.walk()
 
 
-def _placed(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Replace table names with qualified names in their files or schemas."""
+def _qualify_tables(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
+    """Replace table names with the qualified names of the stored tables."""
     for scope in traverse_scope(tree):
         for table in scope.tables:
             if isinstance(scope.sources.get(table.alias_or_name), Scope):
                 continue
-            if table.name.casefold() not in places:  # a WITH name that differs only in case
-                raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
+            if table.name.casefold() not in places:  # differs from a WITH name only in case
+                raise _invalid_query(f"There is no table {table.name[:60]!r}.", _names(places))
             file, stored = places[table.name.casefold()]
             table.set("this", exp.to_identifier(stored.stored_name, quoted=True))
             table.set("db", exp.to_identifier(file, quoted=True))
 
 
 def _columns(original: exp.Query, qualified: exp.Query, dialect: Dialect) -> tuple[str, ...]:
-    """Return the result's column names, with the expression for unnamed columns."""
+    """Return the names of the result columns. A column without a name is represented by its SQL."""
     names = qualified.named_selects
     selects = original.selects if len(original.selects) == len(names) else qualified.selects
     return tuple(
@@ -365,7 +379,9 @@ def _columns(original: exp.Query, qualified: exp.Query, dialect: Dialect) -> tup
 
 
 def _source(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> str:
-    """Return SQL that selects the lines of the rows used by a query over a single table."""
+    """Return SQL for the sheet lines that a query reads, or "" if it uses several tables, subqueries or a
+    view.
+    """
     tables = list(tree.find_all(exp.Table))
     is_simple = isinstance(tree, exp.Select) and len(tables) == 1 and not tree.find(exp.Subquery, exp.With)
     has_lines = all(any("_row" in table.hidden for _, table in places.values()) for _ in tables)
@@ -380,9 +396,9 @@ def _source(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> st
 
 
 def text_of(tree: exp.Expr, dialect: Dialect) -> str:
-    """Render the tree as SQL without comments."""
+    """Render an expression as SQL without comments."""
     return str(tree.sql(dialect=dialect, comments=False))
 
 
-def _refused(reason: str, hint: str) -> InvalidQueryError:
+def _invalid_query(reason: str, hint: str) -> InvalidQueryError:
     return InvalidQueryError(reason, hint)

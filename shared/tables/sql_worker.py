@@ -1,7 +1,8 @@
-"""Query execution in the worker process: guard, then read-only SQLite (apsw) over permitted files.
+"""Execution of queries in the worker process: by the guard, then by read-only SQLite over the permitted
+files.
 
-SQLite's authorizer is only the second line of defence: it lets columns of a NATURAL JOIN be read although
-reading their table is denied. A table that isn't on the connection can't leak.
+SQLite's authorizer alone is not sufficient, because it allows columns of a NATURAL JOIN to be read although
+access to their table is denied. So only permitted files are attached to the connection.
 """
 
 import time
@@ -26,15 +27,15 @@ from shared.tables.queries import (
     QueryResult,
     QueryTable,
 )
-from shared.tables.sql_guard import FUNCTION_NAMES, Guarded, guarded
+from shared.tables.sql_guard import FUNCTION_NAMES, GuardedQuery, guard_query
 from shared.tables.sql_words import in_words
 
-_MAX_TEXT_BYTES = 100_000  # per value; SQLite doesn't check the clock within one
-_HEAP_BYTES = 64 << 20  # sorts and joins spill to files
+_MAX_TEXT_BYTES = 100_000  # per value, because the time limit isn't checked while a value is computed
+_HEAP_BYTES = 64 << 20  # larger sorts and joins use temporary files
 _STEPS_BETWEEN_LOOKS = 10_000
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: _MAX_TEXT_BYTES,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # of the generated SQL, with every `*` expanded
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # applies to the generated SQL, in which each `*` is expanded
     apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
@@ -47,12 +48,12 @@ _Places = Mapping[str, tuple[str, QueryTable]]
 
 
 def answer(job: QueryJob) -> QueryReply:
-    """Run a query and return its rows or a refusal. Logs no rows and no query text."""
+    """Run a query and return its rows or the reason for refusing it. Neither is logged."""
     places = {
         table.name: (f"f{number}", table) for number, file in enumerate(job.files) for table in file.tables
     }
     try:
-        allowed = guarded(job.sql, places)
+        allowed = guard_query(job.sql, places)
         return QueryReply(result=_run(job, allowed, places))
     except InvalidQueryError as refused:
         return _refusal("InvalidQueryError", refused.detail, " ".join(refused.hints))
@@ -60,27 +61,31 @@ def answer(job: QueryJob) -> QueryReply:
         reason = "The query takes too much time or memory."
         return _refusal("TimeoutError", reason, "Filter or group rows, and join fewer of them.")
     except apsw.AuthError:
-        return _refusal("InvalidQueryError", "The query reads what is not permitted.", "Name other tables.")
+        return _refusal(
+            "InvalidQueryError", "The query reads tables that are not permitted.", "Use other tables."
+        )
     except apsw.Error as failed:
-        # SQLite's own error on known tables and columns, mostly a misused function.
-        return _refusal("InvalidQueryError", f"SQLite refuses the query: {str(failed)[:200]}", "Correct it.")
+        # The tables and columns exist, so SQLite mostly reports a misused function here.
+        return _refusal(
+            "InvalidQueryError", f"SQLite refuses the query: {str(failed)[:200]}", "Correct the query."
+        )
 
 
-def checked(job: GuardJob) -> QueryReply:
-    """Return the query for a database to run, or a refusal."""
+def check_query(job: GuardJob) -> QueryReply:
+    """Check a query for a database. Return the SQL to execute, or the reason for refusing it."""
     places = {view.name: (schema, view) for schema, view in zip(job.schemas, job.views, strict=True)}
     try:
-        allowed = guarded(job.sql, places, job.dialect)
+        allowed = guard_query(job.sql, places, job.dialect)
     except InvalidQueryError as refused:
         return _refusal("InvalidQueryError", refused.detail, " ".join(refused.hints))
-    return QueryReply(result=_described(allowed, places, job.dialect), executed=allowed.executed)
+    return QueryReply(result=_result_of(allowed, places, job.dialect), executed=allowed.executed)
 
 
-def _described(allowed: Guarded, places: _Places, dialect: Dialect) -> QueryResult:
-    """Return the result without its rows."""
+def _result_of(allowed: GuardedQuery, places: _Places, dialect: Dialect) -> QueryResult:
+    """Return a result with the description of the query but without rows."""
     titles = {name: table.title for name, (_, table) in places.items()}
     return QueryResult(
-        sql=allowed.shown,
+        sql=allowed.sql,
         sql_in_words=in_words(allowed.tree, titles, dialect),
         sql_in_german=in_words(allowed.tree, titles, dialect, "de"),
         columns=allowed.columns,
@@ -94,8 +99,8 @@ def _refusal(code: str, reason: str, hint: str) -> QueryReply:
     return QueryReply(refusal=QueryRefusal.model_validate({"code": code, "reason": reason, "hint": hint}))
 
 
-def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
-    connection = _connected(job, places)
+def _run(job: QueryJob, allowed: GuardedQuery, places: _Places) -> QueryResult:
+    connection = _connect(job, places)
     try:
         cursor = connection.execute(allowed.executed)
         rows: list[tuple[Cell, ...]] = []
@@ -106,7 +111,7 @@ def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
             if len(rows) > MAX_ROWS or size > MAX_RESULT_CHARS:
                 break
         is_cut = len(rows) > MAX_ROWS or size > MAX_RESULT_CHARS
-        return _described(allowed, places, "sqlite").model_copy(
+        return _result_of(allowed, places, "sqlite").model_copy(
             update={
                 "rows": tuple(rows[:MAX_ROWS]),
                 "row_count": min(len(rows), MAX_ROWS),
@@ -118,8 +123,8 @@ def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
         connection.close()
 
 
-def _connected(job: QueryJob, places: _Places) -> apsw.Connection:
-    """Open a read-only connection to the job's files only."""
+def _connect(job: QueryJob, places: _Places) -> apsw.Connection:
+    """Open a SQLite connection that can only read the files of a job."""
     apsw.hard_heap_limit(_HEAP_BYTES)
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(":memory:", flags=flags)
@@ -144,13 +149,13 @@ def _connected(job: QueryJob, places: _Places) -> apsw.Connection:
         return verdict
 
     connection.authorizer = authorize
-    ends = time.process_time() + QUERY_TIMEOUT_S  # unaffected by other processes
+    ends = time.process_time() + QUERY_TIMEOUT_S  # CPU time, so other processes don't shorten it
     connection.set_progress_handler(lambda: time.process_time() > ends, _STEPS_BETWEEN_LOOKS)
     return connection
 
 
 def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
-    """Return lines of the sheet, or none if the source query fails."""
+    """Return line numbers of the sheet rows behind a result; empty if the query for them fails."""
     if not source:
         return ()
     lines: list[int] = []
@@ -166,5 +171,6 @@ def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
 
 def _cell(value: object) -> Cell:
     if isinstance(value, float):
-        return float(f"{value:.15g}")  # a double's reliable digits; further ones turn sums into ...99999
+        # Digits beyond the 15th are unreliable, and would show sums as ...99999.
+        return float(f"{value:.15g}")
     return value if isinstance(value, str | int | float) or value is None else "(binary)"

@@ -1,7 +1,7 @@
-"""On-disk cache of the tables' SQLite files.
+"""Cache on disk for the SQLite files of tables.
 
-A file belongs to one document version and never changes. Permissions aren't checked here: `readable_tables`
-has checked them for this call. Unused files are deleted after ten minutes.
+Each file belongs to one document version and never changes. Permissions aren't checked here: callers get the
+folders of versions from `readable_tables`, which checks them. Unused files are deleted after ten minutes.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _KEPT_S = 600.0
 
 
 class TableCache:
-    """A least-recently-used cache of files up to `max_bytes`."""
+    """A cache of up to `max_bytes` that evicts unused files and then the least recently used ones."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class TableCache:
         self._kept_s = kept_s
         self._clock = clock
         self._folder: Path | None = None
-        self._used: dict[str, tuple[float, int]] = {}  # last use and size by name, least recently used first
+        self._used: dict[str, tuple[float, int]] = {}  # time of last use and size, in order of use
         self._lock = Lock()
 
     async def fetch(self, blobs: BlobStore, folder: str, target: Path) -> None:
-        """Place the file of a version's folder at `target`, from the cache if possible.
+        """Place the SQLite file of a version's folder at `target`, from the cache if possible.
 
         Raises:
             NotFoundError: the version was deleted.
@@ -52,7 +52,7 @@ class TableCache:
         asyncio.get_running_loop().call_later(self._kept_s + 1, self.sweep)
 
     def sweep(self) -> None:
-        """Delete unused files, and the least recently used ones above the limit."""
+        """Delete files unused for `kept_s`. Above the size limit, delete the least recently used files."""
         with self._lock:
             size_bytes = sum(size for _, size in self._used.values())
             for name, (used_at, size) in list(self._used.items()):
@@ -62,12 +62,12 @@ class TableCache:
                     size_bytes -= size
 
     def _take(self, name: str, target: Path) -> bool:
-        # A hard link keeps the file readable for its query if the cache deletes it meanwhile.
+        # The hard link keeps the file readable for a query if the cache deletes it meanwhile.
         with self._lock:
             if name not in self._used:
                 return False
             _, size = self._used.pop(name)
-            with suppress(OSError):  # deleted by another process
+            with suppress(OSError):  # another process may have deleted the file
                 os.link(self._path(name), target)
                 self._used[name] = (self._clock(), size)
                 return True

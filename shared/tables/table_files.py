@@ -1,6 +1,6 @@
-"""Storage of a document version's tables: one SQLite file and its catalog.
+"""Storage of the tables of a document version: a SQLite file and its catalog.
 
-They are stored in the version's folder.
+Both are blobs in the folder of the version.
 """
 
 import asyncio
@@ -15,7 +15,9 @@ _PIECE_BYTES = 4 << 20
 
 
 async def put_tables(blobs: BlobStore, folder: str, source: Path) -> None:
-    """Upload the loader's files from `source`, if any. The catalog comes last and marks completeness."""
+    """Upload the tables in the folder `source`, if there are any. The catalog is written last, so its
+    presence means that the tables are complete.
+    """
     catalog = source / CATALOG
     if await asyncio.to_thread(catalog.exists):
         await blobs.write_stream(WORK, folder + DATABASE, _pieces(source / DATABASE))
@@ -23,12 +25,12 @@ async def put_tables(blobs: BlobStore, folder: str, source: Path) -> None:
 
 
 async def get_catalog(blobs: BlobStore, folder: str) -> TableCatalog | None:
-    """Return the version's catalog, or None if it has no tables."""
+    """Return the catalog of a version's tables, or None if it has no tables."""
     return await find_model(blobs, WORK, folder + CATALOG, TableCatalog)
 
 
 async def fetch_tables(blobs: BlobStore, folder: str, target: Path) -> None:
-    """Download the SQLite file.
+    """Download the SQLite file of a version's tables to `target`.
 
     Raises:
         NotFoundError: the version was deleted.

@@ -1,7 +1,7 @@
-"""Detection of total rows by their words and by arithmetic. Pure.
+"""Detection of total rows in sheets, by their words and by arithmetic. Pure.
 
-Rows not covered by a total are on a stack. A total pops its parts and takes their place, so that totals of
-totals are also recognised.
+Rows that no total has added up yet are on a stack. A total replaces the rows that it adds up, so that totals
+of totals are recognised as well.
 """
 
 import math
@@ -18,18 +18,18 @@ _LEADING = re.compile(
     r"(?:(?:grand |sub[- ]?)?totals?|(?:zwischen|gesamt|end)?summe|insgesamt) .+", re.IGNORECASE
 )
 _WITHIN = re.compile(r"\b(?:sub)?totals?\b|summe\b|\b(?:ins)?gesamt\b", re.IGNORECASE)
-# "Total SE" is a company.
+# Excludes companies, such as "Total SE".
 _COMPANY = re.compile(r"\b(?:SE|AG|KG|GmbH|S\.?A\.?|Inc|Ltd|LLC|plc|Corp|Energies)\b\.?")
-_MAX_OPEN = 2000  # rows; a larger total is recognised by its words
+_MAX_OPEN = 2000  # rows; totals of more rows are only recognised by their words
 _MIN_UNNAMED_PARTS, _MIN_UNNAMED_COLUMNS = 3, 2  # fewer could add up by chance
-_ROUNDING = 0.5  # per part, in units of the last digit: reports show rounded millions
+_ROUNDING = 0.5  # tolerance per row in units of the last digit, because reports show rounded numbers
 
 
 _Row = tuple[float | None, ...]
 
 
 class TotalRows:
-    """Detector for the rows of one table, in order.
+    """Detector of total rows. Rows of one table must be passed in order.
 
     Args:
         amounts: indexes of columns whose numbers can be added.
@@ -42,7 +42,7 @@ class TotalRows:
         self._open: list[_Row] = []
 
     def is_total(self, cells: Sequence[str], values: Sequence[Value], *, is_last: bool) -> bool:
-        """Return whether a row is a total of rows above it, and record it for later rows."""
+        """Return whether a row is the total of rows above it."""
         row = tuple(_number(values[position]) for position in self._amounts)
         label = next((" ".join(cell.split()).rstrip(":") for cell in cells if cell.strip()), "")
         parts, is_named = 0, False
@@ -59,8 +59,10 @@ class TotalRows:
         return bool(parts) or is_named
 
     def _named_total(self, row: "_Row", label: str, *, is_last: bool) -> tuple[int, bool]:
-        """Return how many open rows the row adds up, and whether its words alone make it a total."""
-        if not self._open:  # some tables start with their total
+        """Return the number of preceding rows that a row with a word for totals adds up, and whether its
+        words alone make it a total.
+        """
+        if not self._open:  # a table may start with its total
             return 0, bool(_PLAIN.fullmatch(label)) and not is_last
         slack = _ROUNDING * 10.0 ** -max(map(_decimals, row))
         parts = self._sum_of(row, least=2, slack=slack, every=False)
@@ -68,18 +70,21 @@ class TotalRows:
         return parts, is_leading or bool(_PLAIN.fullmatch(label))
 
     def _unnamed_total(self, row: "_Row", *, has_name: bool) -> int:
-        """Return how many open rows the row adds up: all of them, in two columns if it has a name."""
+        """Return the number of preceding rows that a row adds up, or 0. It must add up all open rows, and in
+        two columns if it has a name.
+        """
         if has_name and sum(bool(number) for number in row) < _MIN_UNNAMED_COLUMNS:
             return 0
         parts = self._sum_of(row, least=max(_MIN_UNNAMED_PARTS, len(self._open)), slack=0.0, every=True)
         return parts if parts == len(self._open) else 0
 
     def _sum_of(self, row: "_Row", *, least: int, slack: float, every: bool) -> int:
-        """Return the smallest number of open rows that add up to the row, or 0.
+        """Return the smallest number of preceding open rows that add up to the row, or 0 if there is none.
 
         Args:
-            slack: difference allowed per part.
-            every: whether all numbers of the row must be sums, rather than one.
+            least: number of open rows that must be added up at least.
+            slack: tolerance per added row.
+            every: whether all numbers of the row must be sums; otherwise one suffices.
         """
         sums = [0.0] * len(row)
         for count, part in enumerate(islice(reversed(self._open), _MAX_OPEN), start=1):

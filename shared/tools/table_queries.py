@@ -32,7 +32,7 @@ from shared.tables.queries import (
     QueryReply,
     QueryResult,
 )
-from shared.tables.readable_tables import ReadableTable, named_in
+from shared.tables.readable_tables import ReadableTable, tables_in
 from shared.tables.table_cache import TableCache
 
 _PATIENCE_S = 20.0  # maximum wait for a worker: enough for three other queries at KILL_AFTER_S
@@ -66,8 +66,8 @@ async def run_query(
         NoPlaceFreeError, DependencyError: a retry may succeed.
     """
     worker = _Worker(instance_memory_mb, whose, charge)
-    if any(is_database_id(table.doc_id) for table in named_in(sql, tables)):
-        return await _of_database(sql, named_in(sql, tables), databases, worker)
+    if any(is_database_id(table.doc_id) for table in tables_in(sql, tables)):
+        return await _of_database(sql, tables_in(sql, tables), databases, worker)
     tables = [table for table in tables if not is_database_id(table.doc_id)]
     versions = {table.folder: table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
@@ -87,7 +87,7 @@ async def run_query(
         files = tuple(
             QueryFile(
                 path=path,
-                tables=tuple(table.queried for table in tables if table.folder == version),
+                tables=tuple(table.query_table for table in tables if table.folder == version),
             )
             for version, path in paths.items()
         )
@@ -108,7 +108,7 @@ async def _of_database(
             sql=sql,
             dialect=engine.dialect,
             schemas=tuple(databases.schema(doc_id, table.table) for table in tables),
-            views=tuple(table.queried for table in tables),
+            views=tuple(table.query_table for table in tables),
         )
         reply = await worker.perform(job)
     result = result_of(reply)

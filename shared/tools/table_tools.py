@@ -18,7 +18,7 @@ from shared.platform.prompts import element, load
 from shared.runs.provenance import UsedDocument
 from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
-from shared.tables.readable_tables import ReadableTable, TableLookup, named_in
+from shared.tables.readable_tables import ReadableTable, TableLookup, tables_in
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
 from shared.tools.binding import Binding, run_query_of
 from shared.tools.table_queries import RunQuery
@@ -128,7 +128,7 @@ class RunSql(Tool):
         return cls(binding.tables, run_query_of(binding), binding.found)
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
-        tables = await self.tables.named(arguments.table_ids)
+        tables = await self.tables.get_many(arguments.table_ids)
         self.found.documents.extend(_used(tables))
         return _record_result(self.found, await self.run_query(arguments.sql, tables), tables, ())
 
@@ -180,7 +180,7 @@ class QueryStructuredData(Tool):
     async def _run(self, arguments: QueryStructuredDataParameters) -> ToolResult:
         question = arguments.question
         if arguments.table_ids:
-            tables = await self.tables.named(arguments.table_ids)
+            tables = await self.tables.get_many(arguments.table_ids)
         else:
             candidates = await self.tables.search(question, self.embedder, self.limits)
             tables = _fitting(candidates)
@@ -309,7 +309,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
                 page_number=table.table.page_number,
                 content_hash=table.content_hash,
             )
-            for table in named_in(result.sql, tables)
+            for table in tables_in(result.sql, tables)
         ),
     )
 
@@ -321,7 +321,7 @@ async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQu
     Raises:
         GroundworkError: the query can't be repeated now.
     """
-    readable = await tables.named([table.table_id for table in result.tables])
+    readable = await tables.get_many([table.table_id for table in result.tables])
     if [table.content_hash for table in readable] != [table.content_hash for table in result.tables]:
         return False
     again = table_result(await run_query(result.sql, readable), readable)

@@ -124,7 +124,7 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
     warnings: list[str] = []
     rows: Iterable[Sequence[str]] = _rows(lines, separator, warnings)
     if context is not None and context.tables is not None:
-        rows = context.tables.reading(rows, decimals="de" if separator == ";" else "en")
+        rows = context.tables.load_rows(rows, decimals="de" if separator == ";" else "en")
     elements = tuple(table_elements(rows))
     return ParsedDocument(elements=elements, warnings=tuple(warnings))
 

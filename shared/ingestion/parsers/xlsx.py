@@ -22,7 +22,7 @@ from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
-from shared.tables.loader import TableFile, continues_header, joined_header
+from shared.tables.loader import TableFile, continues_header, join_header
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
@@ -60,7 +60,7 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
         sheet_start = len(elements)
         try:
             rows = places.rows(sheet)
-            table_rows = tables.reading(rows, sheet.title, number) if tables else rows
+            table_rows = tables.load_rows(rows, sheet.title, number) if tables else rows
             elements.extend(sheet_elements(table_rows, number))
         except PART_ERRORS:
             notes.append(f"Sheet {sheet.title!r} could not be read completely.")
@@ -135,7 +135,7 @@ def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Se
     """Return the first two rows of a table, or a single row if the second one continues the header."""
     if below is None:
         return [row]
-    return [joined_header(row, below)] if continues_header(row, below) else [row, below]
+    return [join_header(row, below)] if continues_header(row, below) else [row, below]
 
 
 def _fits_header(header: Sequence[str], row: Sequence[str]) -> bool:

@@ -112,7 +112,7 @@ async def test_groups_are_found_by_their_name_alone(
     connection: Connection[Any], graph: GraphServer, name: str
 ) -> None:
     graph.names = {"Finance": ["g-1"], "R&D / Köln": ["g-2"], "Anna's friends": ["g-3", "g-4"]}
-    found = await directory(connection, graph).named(name)
+    found = await directory(connection, graph).resolve(name)
     assert {entry.principal for entry in found} == set(graph.names.get(name, []))
 
 
@@ -124,9 +124,9 @@ async def test_people_are_found_by_their_id_and_by_name_or_mail_alone(
     graph.people[EVA] = eva
     expected = DirectoryEntry(kind="person", principal=EVA, name="Eva O'Neil", detail="eva@fernhill.example")
     for text in (EVA, "Eva O'Neil", "eva@fernhill.example"):
-        assert await asking.named(text) == (expected,)
-    assert await asking.named("' or id ne '") == ()
-    assert await asking.named(STRANGER) == ()
+        assert await asking.resolve(text) == (expected,)
+    assert await asking.resolve("' or id ne '") == ()
+    assert await asking.resolve(STRANGER) == ()
 
 
 @pytest.mark.parametrize("text", ["ev", 'ev" OR "displayName:fin', "ev\\"])

@@ -9,7 +9,7 @@ def column(*cells: str, default: Decimals = "en") -> tuple[str, list[object]]:
     """The kind of a column, and its values."""
     reader = ColumnReader()
     for cell in cells:
-        reader.look(cell)
+        reader.add(cell)
     convert = reader.converter(default)
     return reader.kind, [convert(cell) for cell in cells]
 
@@ -77,7 +77,7 @@ def test_numbers_that_fit_both_ways_follow_the_default() -> None:
 def test_a_missing_value_has_no_number_but_its_text_is_kept() -> None:
     reader = ColumnReader()
     for cell in ("1", "n/a", "3"):
-        reader.look(cell)
+        reader.add(cell)
     assert (reader.kind, reader.has_raw) == ("integer", True)
     assert reader.converter("en")("n/a") is None
 
@@ -85,6 +85,6 @@ def test_a_missing_value_has_no_number_but_its_text_is_kept() -> None:
 def test_a_currency_in_some_cells_is_that_of_the_column() -> None:
     reader = ColumnReader()
     for cell in ("$5", "6", "-", "$7.5"):
-        reader.look(cell)
+        reader.add(cell)
     assert (reader.kind, reader.currency) == ("money", "USD")
     assert [reader.converter("en")(cell) for cell in ("$5", "6", "-")] == [5, 6, None]

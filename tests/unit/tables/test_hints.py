@@ -35,7 +35,7 @@ def tables(tmp_path: Path) -> tuple[Table, ...]:
     file = TableFile(tmp_path, "sales.xlsx")
     for sheet, header in (("Sales", "Revenue"), ("Plan", "Target")):
         rows = [["Region", header], ["North", "120"], ["South", "80"]]
-        assert list(file.reading(rows, sheet)) == rows
+        assert list(file.load_rows(rows, sheet)) == rows
     return file.close()
 
 
@@ -60,7 +60,7 @@ def test_hints_stand_in_the_card_and_their_queries_run(tables: tuple[Table, ...]
     ("hints", "line", "said"),
     [
         ("tables:\n  - table: Costs\n", 2, "no table 'Costs' (Sales, Plan)"),
-        ("tables:\n  - description: Sold.\n", 2, "say which"),
+        ("tables:\n  - description: Sold.\n", 2, "`table` is required"),
         ("tables:\n  - table: Plan\n    columns:\n      Goal: {description: x}\n", 4, "no column 'Goal'"),
         ("tables:\n  - table: Plan\n    colums: {}\n", 3, "colums"),
         ("tables:\n  - table: Plan\n    questions:\n      - question: x\n", 4, "sql"),

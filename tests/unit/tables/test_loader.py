@@ -256,7 +256,7 @@ def test_equal_and_missing_labels_get_different_names(tmp_path: Path) -> None:
 def test_a_table_that_is_too_wide_is_left_out_with_its_reason(tmp_path: Path) -> None:
     file = TableFile(tmp_path, "wide.csv")
     wide = [str(number) for number in range(MAX_COLUMNS + 1)]
-    assert list(file.reading([wide, wide])) == [wide, wide]
+    assert list(file.load_rows([wide, wide])) == [wide, wide]
     assert file.close() == ()
     assert "401 columns" in file.notes[0]
 

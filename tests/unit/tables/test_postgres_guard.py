@@ -6,7 +6,7 @@ import pytest
 
 from shared.platform.errors import InvalidQueryError
 from shared.tables.queries import QueryTable
-from shared.tables.sql_guard import guarded
+from shared.tables.sql_guard import guard_query
 
 ORDERS = QueryTable(
     name="orders_1", stored_name="orders", title="Orders", columns=("region", "ordered", "amount", "paid")
@@ -252,16 +252,16 @@ ALLOWED = (
 @pytest.mark.parametrize("sql", ATTACKS)
 def test_nothing_foreign_is_asked_of_a_database(sql: str) -> None:
     with pytest.raises(InvalidQueryError):
-        guarded(sql, PLACES, "postgres")
+        guard_query(sql, PLACES, "postgres")
 
 
 @pytest.mark.parametrize("sql", ALLOWED)
 def test_a_usual_query_reads_the_view_in_its_schema(sql: str) -> None:
-    executed = guarded(sql, PLACES, "postgres").executed
+    executed = guard_query(sql, PLACES, "postgres").executed
     assert '"reporting"."orders"' in executed
     assert "LIMIT" in executed
 
 
 def test_a_long_type_is_cut_in_a_refusal() -> None:
     with pytest.raises(InvalidQueryError, match=f"The type {'t' * 40} is not allowed"):
-        guarded(f"SELECT region::{'t' * 60} FROM orders_1", PLACES, "postgres")
+        guard_query(f"SELECT region::{'t' * 60} FROM orders_1", PLACES, "postgres")
