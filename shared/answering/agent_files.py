@@ -88,7 +88,7 @@ def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
     if len(ends) < 2 or ends[0] != 0:
         raise _wrong(path, 1, "the file must start with YAML settings between two lines of `---`")
     values, places = _front_matter(path, "\n".join(lines[1 : ends[1]]))
-    return _checked(
+    return _validate(
         path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places, enabled
     )
 
@@ -126,7 +126,7 @@ def _note_lines(path: Path, node: Any, above: tuple[str, ...], places: dict[tupl
         _note_lines(path, value, place, places)
 
 
-def _checked(
+def _validate(
     path: Path, values: dict[str, Any], places: dict[tuple[str, ...], int], enabled: tuple[str, ...]
 ) -> AgentDefinition:
     try:

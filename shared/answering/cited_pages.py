@@ -55,7 +55,7 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
 
 
 async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
-    """Return whether the user may read every document that the table citations are based on.
+    """Return whether the user may read every document whose tables the citations refer to.
 
     The view itself checks access to other kinds of citations.
     """
@@ -97,16 +97,16 @@ async def source_rows(
     except GroundworkError as failed:
         get_logger().warning("table.rows_failed", doc_id=citation.doc_id, error_type=failed.code)
         return ()
-    return tuple(tuple(_written(cell) for cell in row if cell is not None) for row in result.rows)
+    return tuple(tuple(_cell_text(cell) for cell in row if cell is not None) for row in result.rows)
 
 
-def _written(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     return f"{cell:.15g}" if isinstance(cell, float) else str(cell)
 
 
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
-    """Return the citations of a completed run's answer, or those streamed so far if the run isn't
-    completed.
+    """Return the citations of a run's answer. If the run isn't completed, return the citations streamed so
+    far.
     """
     if record.status == "completed":
         return list((await committed_answer(record.run_id, blobs, run_log)).citations)

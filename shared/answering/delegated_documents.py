@@ -21,11 +21,11 @@ from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
-MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
-LOOKUP_TIMEOUT_S = 2.0  # delays the answer; after that, no sub-agent is started
-_NEAR_BEST = 0.5  # share of the best score; unrelated passages had a third to a half of it
-_PAGE_TOKENS = 500  # typical page of prose; unmeasured
-_MOST_SERIES = 2  # more than two series are not a comparison of editions
+MOST_DOCUMENTS = 6  # per task, because all share a prompt of about 8,000 tokens; unmeasured
+LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it; after a timeout no sub-agent is started
+_NEAR_BEST = 0.5  # fraction of the best score; unrelated passages reached a third to a half of it
+_PAGE_TOKENS = 500  # of a typical page of prose; unmeasured
+_MOST_SERIES = 2  # a question about more series is not treated as a comparison of editions
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class DelegationRequest:
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
-    """Return the ids of the target documents: those named by the model, else by the question, else by the
-    caller.
+    """Return the ids of the target documents: the documents named by the model, or else by the question or by
+    the caller.
 
     Documents named by the question don't count if the evidence was also searched elsewhere.
     """
@@ -80,7 +80,7 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
     hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in _fitting(delegation_request.evidence.hits)))
     targets = target_documents(delegation_request)
     if not targets:
-        # A comparison needn't be of documents: a third document may describe the things compared.
+        # A comparison need not be about documents: a third document may describe what is compared.
         is_of_editions = compared and _series(delegation_request)
         return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS or delegation_request.stored.every_ids:
@@ -109,7 +109,8 @@ def _series(delegation_request: DelegationRequest) -> list[str]:
 async def with_documents(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> DelegationRequest:
-    """Return the request with the other documents of a compared series and the size of the documents to read.
+    """Return the request completed with the other documents of a compared series and the size of the target
+    documents.
 
     Documents whose page count shows that they don't fit into a prompt are not measured.
     """

@@ -55,8 +55,8 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
-_PLANNING_TOKENS = 1_000  # instructions (about 450) and plan; unmeasured with a real model
-_TRIES = 3  # attempts to get slots before answering without sub-agents
+_PLANNING_TOKENS = 1_000  # estimate for the planning call; its instructions have about 450
+_TRIES = 3  # attempts to acquire slots; afterwards the question is answered without sub-agents
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _refusal(decision: DelegationPolicyOutput) -> ToolResult:
 class _Decision:
     """A delegation decision together with its inputs."""
 
-    asked: DelegationRequest
+    request: DelegationRequest
     journal: Journal
     services: SubagentServices
 
@@ -153,11 +153,11 @@ class _Decision:
         ids.
         """
         settings, control = self.services.settings, self.services.subagent_control
-        started, spent = await spent_before(self.asked, self.journal)
-        readable = await may_read_targets(self.asked, self.services)
+        started, spent = await spent_before(self.request, self.journal)
+        readable = await may_read_targets(self.request, self.services)
         if settings.subagents.enabled:
-            self.asked = await with_documents(self.asked, self.services)
-        own = child_prefix(self.asked)
+            self.request = await with_documents(self.request, self.services)
+        own = child_prefix(self.request)
         max_active = settings.subagents.max_active
 
         def ask(view: ControlView) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
@@ -165,7 +165,7 @@ class _Decision:
             now = datetime.now(UTC)
             situation = self._situation(started, spent, readable, view, now)
             decision = decide(situation)
-            return decision, tasks_of(self.asked, decision, situation, now)
+            return decision, tasks_of(self.request, decision, situation, now)
 
         decided, _ = ask(ControlView(free=max_active))
         for _ in range(_TRIES):
@@ -174,14 +174,14 @@ class _Decision:
             decided, tasks = ask(await read_control(settings, control, own))
             now = datetime.now(UTC)
             if tasks and await grant(settings, control, _deadlines(tasks), now):
-                asked = self.asked
+                request = self.request
                 delegation = Delegation(
-                    step=asked.step,
+                    step=request.step,
                     decided=decided,
                     tasks=tasks,
                     decided_at=now,
-                    asker=asked.stored.asker,
-                    language=asked.stored.plan.language,
+                    asker=request.stored.asker,
+                    language=request.stored.plan.language,
                 )
                 return decided, delegation
         # Other instances won every race: decide as if no slot were free.
@@ -190,22 +190,22 @@ class _Decision:
     def _situation(
         self, started: int, spent: Spent, readable: bool, control: ControlView, now: datetime
     ) -> Situation:
-        asked, settings = self.asked, self.services.settings
+        request, settings = self.request, self.services.settings
         installed = installed_profiles(has_web_search=self.services.web_search is not None)
         return Situation(
-            asked=describe(asked, settings, budget_of(asked, settings, spent, now), control),
+            asked=describe(request, settings, budget_of(request, settings, spent, now), control),
             settings=settings,
             installed_profiles=installed,
             # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
             # back to a simpler profile.
             healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
-            targets_readable=readable and not asked.stored.names_only_missing,
+            targets_readable=readable and not request.stored.names_only_missing,
             circuit_closed=control.circuit_closed,
-            web_allowed=asked.web_allowed and self.services.web_search is not None,
+            web_allowed=request.web_allowed and self.services.web_search is not None,
             started=started,
             spent_usd=spent.cost_usd,
             free_slots=control.free,
-            requested_profile=asked.call.profile if asked.call else None,
+            requested_profile=request.call.profile if request.call else None,
         )
 
 

@@ -46,8 +46,8 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
         case ReadTask():
             return StepResult(observation=await subagent_step.read_task(step_input.place, services))
         case TakeSubagentTurn() as turn:
-            taken = await subagent_step.take_subagent_turn(step_input.place, turn, services)
-            return StepResult(observation=taken)
+            result = await subagent_step.take_subagent_turn(step_input.place, turn, services)
+            return StepResult(observation=result)
         case OpenDocument() | ReadWindows() | ReduceDocument() as action:
             return await perform_document_step(step_input.place, action, services)
     charge: Charge | None = None
@@ -78,18 +78,18 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 class _RunStep:
     """An attempt at a step of a run, as opposed to a step of a sub-agent."""
 
-    patience_s = 120.0  # longer than the time limit of an answer
+    patience_s = 120.0  # more than the time limit of an answer
 
     def __init__(self, context: StepContext) -> None:
         self._context = context
         self.journal = context.journal
 
     async def read(self) -> None:
-        """Read the journal, and the documents that it says are shown."""
+        """Read the run's journal."""
         await self._context.read_journal()
 
     def completed(self) -> StepResult | None:
-        """Return the result of the step if the journal contains its completion."""
+        """Return the stored result of the step, or None if the journal contains no completion of it."""
         line = self.journal.completion(self._context.action.step)
         return None if line is None else StepResult.from_payload(line.result)
 

@@ -29,9 +29,9 @@ from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 
-_BLOCKS = 24  # about as many as fit in 8,000 tokens if the report follows at once
-_FEWEST_OF_EACH = 6  # minimum per document, if there are many documents
-_SIZE_MARGIN = 1.25  # sizes are estimated at 3.6 characters per token, prompts at 3
+_BLOCKS = 24  # fill about 8,000 tokens, the room for passages if the report is written at once
+_FEWEST_OF_EACH = 6  # passages per document, even if there are many documents
+_SIZE_MARGIN = 1.25  # stored sizes assume 3.6 characters per token, the limit of a prompt assumes 3
 
 
 async def open_task(context: SubagentContext) -> None:

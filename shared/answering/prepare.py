@@ -57,8 +57,8 @@ from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.table_tools import described_table
 
-_MAX_TABLES = 5  # per first prompt; a wide table takes 2,000 tokens; unmeasured
-_RESOLVE_S = 15.0  # a few searches by name, which take 20 ms
+_MAX_TABLES = 5  # in the first prompt, because a wide table takes 2,000 tokens; unmeasured
+_RESOLVE_S = 15.0  # for a few searches by name, which usually take 20 ms each
 
 
 async def prepare(context: StepContext, action: Prepare) -> Observation:
@@ -67,12 +67,12 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
     files = await files_in_question(request, context.services) if request.has_files else NO_FILES
     if (delay_s := files.delay_s(request, datetime.now(UTC))) is not None:
         return await _wait_for_files(context, action, delay_s)
-    waited = files.plan_after_wait(request, datetime.now(UTC)) if action.step > 1 else None
-    time = context.time_of(request, waited)
+    default_stored = files.plan_after_wait(request, datetime.now(UTC)) if action.step > 1 else None
+    time = context.time_of(request, default_stored)
     thought = ThoughtEvent(text="Reading the question and deciding how to answer it.", code="planning")
     if SemanticSearch.name not in tools_of(request.agent, context.services.settings):
         await context.open(thought)
-        return await _unsearched(context, waited or StoredPlan(plan=default_plan(request.question)))
+        return await _skip_search(context, default_stored or StoredPlan(plan=default_plan(request.question)))
     search = _search(context, request, time)
     try:
         event_log = await context.open(thought)
@@ -80,7 +80,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
         stored = await plan_or_default(
             context.services.chat_model, request, time, limit_s, action.tries, files=files.names
         )
-        stored = files.added_to(stored, waited.resumed_at if waited else None)
+        stored = files.added_to(stored, default_stored.resumed_at if default_stored else None)
         plan = stored.plan
         event_log.stage(
             ActionEvent(kind="make_plan", query_type=plan.query_type, intent=plan.intent),
@@ -89,15 +89,15 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
         )
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:
             # The agent's own instructions, not the plan, determine the reply.
-            return await _unsearched(context, stored)
+            return await _skip_search(context, stored)
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
         if names_documents(request, plan, has_files=bool(stored.files)):
             await event_log.write()
-            stored = await _resolved(context, request, stored, time, event_log)
+            stored = await _resolve(context, request, stored, time, event_log)
         if stored.options:
             return await _ask_which(context, request, stored)
-        return await _found(context, request, stored, search, event_log)
+        return await _gather(context, request, stored, search, event_log)
     finally:
         search.stop()
 
@@ -109,7 +109,7 @@ async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPl
     preparation = Preparation(stored=stored)
     await context.keep(preparation, "preparation")
     return await ask_user(
-        context, request, clarification, _observed(context, preparation, clarification.expires_at)
+        context, request, clarification, _observation(context, preparation, clarification.expires_at)
     )
 
 
@@ -121,7 +121,7 @@ async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
     request = (await context.request()).with_rights_of(stored.asker)
     search = _search(context, request, context.time_of(request, stored))
     try:
-        return await _found(context, request, stored, search, event_log)
+        return await _gather(context, request, stored, search, event_log)
     finally:
         search.stop()
 
@@ -151,14 +151,14 @@ async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
     return await context.complete(AnswerWritten(abstained=False), TokenEvent(text=text))
 
 
-async def _unsearched(context: StepContext, stored: StoredPlan) -> Observation:
+async def _skip_search(context: StepContext, stored: StoredPlan) -> Observation:
     """Complete the step without evidence, if the agent has no search or the question needs no documents."""
     preparation = Preparation(stored=stored, evidence=Evidence())
     await context.keep(preparation, "preparation")
-    return await context.complete(_observed(context, preparation))
+    return await context.complete(_observation(context, preparation))
 
 
-async def _resolved(
+async def _resolve(
     context: StepContext, request: RunRequest, stored: StoredPlan, time: StepTime, event_log: EventLog
 ) -> StoredPlan:
     """Return the plan with the documents that it refers to.
@@ -178,7 +178,7 @@ async def _resolved(
     return resolved
 
 
-async def _found(
+async def _gather(
     context: StepContext,
     request: RunRequest,
     stored: StoredPlan,
@@ -195,14 +195,14 @@ async def _found(
             return Evidence()
         if lists:
             return await gather_documents(request, stored, context.searches.documents(request))
-        found, cited, tables = await run_together(
+        evidence, cited, tables = await run_together(
             search.evidence(stored, context.services.settings.answering),
             _cited_before(context, request),
             _tables(context, request, stored),
         )
         update = {"cited_before": tuple(cited), "tables": tables}
         every = await context.searches.documents(request).get_many(stored.every_ids)
-        return with_every(found.model_copy(update=update), stored, every, words)
+        return with_every(evidence.model_copy(update=update), stored, every, words)
 
     words = messages_in(stored.plan.language)
     evidence = await context.searches.in_time(find, time, request, words)
@@ -210,7 +210,7 @@ async def _found(
     preparation = Preparation(stored=stored, evidence=evidence)
     await context.keep(preparation, "preparation")
     return await context.complete(
-        _observed(context, preparation),
+        _observation(context, preparation),
         ToolResultEvent(
             tool=tool,
             success=not evidence.unfinished,
@@ -246,13 +246,13 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
     limits = CallLimits(timeout_s=services.settings.search.timeout_s)
     question = stored.plan.standalone_question or request.question
     try:
-        named, found = await run_together(
+        named, similar = await run_together(
             lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
         )
     except GroundworkError as failed:  # the model can still search for tables with its tools
         get_logger().warning("tables.search_failed", run_id=context.run_id, error_type=failed.code)
         return ()
-    tables = list({table.table_id: table for table in (*named, *found)}.values())[:_MAX_TABLES]
+    tables = list({table.table_id: table for table in (*named, *similar)}.values())[:_MAX_TABLES]
     return tuple(
         TableCard(
             doc_id=table.doc_id,
@@ -263,22 +263,20 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
     )
 
 
-def _observed(
+def _observation(
     context: StepContext, preparation: Preparation, expires_at: datetime | None = None
 ) -> Observation:
-    """Convert a preparation to the step's observation: `UserAsked` if `expires_at` is set, otherwise
-    `Prepared`.
-    """
+    """Return the observation for a preparation: `UserAsked` if `expires_at` is set, otherwise `Prepared`."""
     plan, evidence = preparation.stored.plan, preparation.evidence
     todo = todo_items(plan)
     if expires_at is not None:
         return UserAsked(query_type=plan.query_type, intent=plan.intent, todo=todo, expires_at=expires_at)
-    settings, found = context.services.settings.answering, evidence or Evidence()
+    settings, evidence = context.services.settings.answering, evidence or Evidence()
     return Prepared(
         query_type=plan.query_type,
         intent=plan.intent,
         todo=todo,
-        found_count=len(found.hits) or len(found.records) or len(found.tables),
+        found_count=len(evidence.hits) or len(evidence.records) or len(evidence.tables),
         max_looks=settings.max_retrieval_attempts,
         max_turns=settings.max_agent_turns,
     )

@@ -49,7 +49,7 @@ async def stored_provenance(run_id: str, blobs: BlobStore) -> Provenance:
     return await find_model(blobs, RUN_LOG, provenance_path(run_id), Provenance) or UNKNOWN
 
 
-async def _of_preparation(journal: Journal, line: ValueLine) -> Provenance:
+async def _from_preparation(journal: Journal, line: ValueLine) -> Provenance:
     preparation = await journal.value(line, Preparation)
     evidence = preparation.evidence
     return Provenance.joined(
@@ -57,38 +57,36 @@ async def _of_preparation(journal: Journal, line: ValueLine) -> Provenance:
     )
 
 
-async def _of_results(journal: Journal, line: ValueLine) -> Provenance:
+async def _from_results(journal: Journal, line: ValueLine) -> Provenance:
     return (await journal.value(line, TurnResults)).provenance or UNKNOWN
 
 
-async def _of_collected(journal: Journal, line: ValueLine) -> Provenance:
+async def _from_collected(journal: Journal, line: ValueLine) -> Provenance:
     collected = await journal.value(line, Collected)
     return Provenance.joined((collected.evidence.provenance, Provenance.of(*collected.proofs)))
 
 
-async def _of_state(journal: Journal, line: ValueLine) -> Provenance:
+async def _from_state(journal: Journal, line: ValueLine) -> Provenance:
     state = await journal.value(line, SubagentState)
     if state.provenance is None and (state.hits or state.records or state.messages):
         return UNKNOWN
     return state.provenance or Provenance()
 
 
-async def _adds_nothing(journal: Journal, line: ValueLine) -> Provenance:
-    """Return empty provenance for a journal part that was written from parts already covered by other
-    readers.
-    """
+async def _no_sources(journal: Journal, line: ValueLine) -> Provenance:
+    """Return empty provenance, for a journal part whose sources are contained in other parts."""
     del journal, line
     return Provenance()
 
 
 _READERS: Mapping[str, _Read] = {
-    "preparation": _of_preparation,
-    "results": _of_results,
-    "collected": _of_collected,
-    STATE: _of_state,
-    FINDINGS: _adds_nothing,
-    DELEGATION: _adds_nothing,
-    "turn": _adds_nothing,
-    "refused": _adds_nothing,
-    "facts": _adds_nothing,
+    "preparation": _from_preparation,
+    "results": _from_results,
+    "collected": _from_collected,
+    STATE: _from_state,
+    FINDINGS: _no_sources,
+    DELEGATION: _no_sources,
+    "turn": _no_sources,
+    "refused": _no_sources,
+    "facts": _no_sources,
 }

@@ -81,7 +81,7 @@ async def _restart(
     # A restarted run starts its children again, and two executions of one must not both write.
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
-    if not await _say_resumed(run_id, now, services.run_log):
+    if not await _append_resumed(run_id, now, services.run_log):
         with suppress(NotFoundError):
             await project_run(run_id, services)
         return
@@ -92,7 +92,7 @@ async def _restart(
         await instances.tell(run_id, event_name(record.ask_step))  # the event was lost with the history
 
 
-async def _say_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:
+async def _append_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:
     """Append a `resumed` event; return False if the run has ended meanwhile."""
     while True:
         try:

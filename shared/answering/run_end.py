@@ -16,8 +16,8 @@ from shared.runs.events import CompleteEvent, ErrorEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRecord
 
-_CANCELLING_STEP = 9998  # higher than any run's steps
-_CLOSING_STEP = 9999  # also higher
+_CANCELLING_STEP = 9998  # higher than the number of any step
+_CLOSING_STEP = 9999  # likewise
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 
@@ -35,14 +35,14 @@ async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
         await run_together(event_log.write(complete), context.shown.record_end(answer))
     except NotFoundError:
         raise RunClosedError("The run's thread was cleared or deleted.") from None
-    return await projected(context, event_log)
+    return await project_end(context, event_log)
 
 
 async def report_step(context: StepContext, action: ReportFailure) -> RunClosed:
     """Send ERROR."""
     event_log = context.begin()
     await event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
-    return await projected(context, event_log)
+    return await project_end(context, event_log)
 
 
 async def close_run(run_id: str, end: ErrorEvent, services: AnsweringServices) -> RunRecord | None:
@@ -86,7 +86,7 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
     return record
 
 
-async def projected(context: StepContext, event_log: EventLog) -> RunClosed:
+async def project_end(context: StepContext, event_log: EventLog) -> RunClosed:
     """Project the run after this attempt's last event."""
     context.journal.add_written(event_log)
     await project(context.journal, context.services)

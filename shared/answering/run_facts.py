@@ -31,20 +31,20 @@ async def note_end(
     """
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            ended = await _ended(record, journal, answer)
+            ended = await _outcome(record, journal, answer)
     except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
         get_logger().warning("quality.write_failed", kind="answer", error_type=type(failed).__name__)
     else:
         await keep(ended, services.quality)
 
 
-async def _ended(record: RunRecord, journal: Journal, answer: RunAnswer | None) -> AnswerRecord:
+async def _outcome(record: RunRecord, journal: Journal, answer: RunAnswer | None) -> AnswerRecord:
     events = journal.events
     request = await journal.files.find_request()
     lines = journal.value_lines("facts") if answer else []  # the last turn wrote the answer
     facts = await journal.value(lines[-1], WritingFacts) if lines else None
     calls = sum(isinstance(event, ToolStartedEvent) for event in events)
-    # Calls repeated after a crash were made twice.
+    # Calls repeated after a crash are counted twice, so successes are capped at the number of calls.
     succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
     return answer_record(record, answer, facts or WritingFacts()).model_copy(
         update={
@@ -111,7 +111,9 @@ def _plan(events: Sequence[RunEvent]) -> dict[str, int]:
 
 
 def writing_facts(event_log: EventLog, since: datetime, figures_available: int) -> WritingFacts:
-    """Return the facts of one attempt; `since` is when the user began to wait, with zone."""
+    """Return the metrics of one attempt to write an answer. `since`, with zone, is when the user began to
+    wait.
+    """
     sent_at = event_log.first_token_at
     delay_ms = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))
     return WritingFacts(first_token_ms=delay_ms, figures_available=figures_available)

@@ -65,15 +65,15 @@ async def begin_run(
     if len(chat.question) > limit:
         raise PayloadTooLargeError(
             f"The question has {len(chat.question)} characters; the limit is {limit}.",
-            "Shorten it, or upload the material as a document and ask about that.",
+            "Shorten the question, or upload the material as a document and ask about it.",
         )
     owner_id, key = user.user_id, services.settings.identity.owner_id_key
     run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
     agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
     thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
     reader = agent.narrowed(user) if agent else user
-    if channel == "chat":  # programs that use other channels never see a thread's files
-        reader = in_thread(reader, thread_id)  # `open_turn` checks who owns the thread
+    if channel == "chat":  # clients of other channels can't use the files of a thread
+        reader = in_thread(reader, thread_id)  # `open_turn` checks that the user owns it
     request = RunRequest(
         run_id=run_id,
         thread_id=thread_id,
@@ -124,7 +124,7 @@ def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
 
 def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
     """Return the initial log of a run created by `begin_run`, so that readers needn't fetch it."""
-    line = _accepted(request, settings).to_line()
+    line = _accepted_event(request, settings).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
 
@@ -185,16 +185,16 @@ async def _open(
             await admit()
         return await open_turn(request, services.threads, services.run_log, is_new=is_new)
 
-    opened, written = await asyncio.gather(
+    opened, results = await asyncio.gather(
         open_when_admitted(), run_together(*writes), return_exceptions=True
     )
     if isinstance(opened, BaseException):
-        # After these errors, no repeated request can have got further; after others it may need these files.
+        # After these errors, no repeated request can have proceeded; after others, one may need these files.
         if isinstance(opened, NotFoundError | TooManyRequestsError):
             await run_together(services.run_log.delete(request.run_id), files.erase())
         raise opened
-    if isinstance(written, BaseException):
-        raise written
+    if isinstance(results, BaseException):
+        raise results
     return opened
 
 
@@ -217,12 +217,14 @@ async def begin_journal(request: RunRequest, services: AnsweringServices) -> Non
     """Create a run's journal with its first event. Repeating the call has no effect."""
     await services.run_log.create(request.run_id)
     try:
-        await services.run_log.append(request.run_id, [_accepted(request, services.settings)], at_offset=0)
+        await services.run_log.append(
+            request.run_id, [_accepted_event(request, services.settings)], at_offset=0
+        )
     except ConflictError:
         return  # already written by another attempt at this request
 
 
-def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
+def _accepted_event(request: RunRequest, settings: Settings) -> RunEvent:
     settings = request.agent.limited(settings) if request.agent else settings
     latency_budget_ms = settings.budgets.max_total_latency_ms
     token_budget = settings.budgets.max_total_tokens_per_request

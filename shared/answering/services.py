@@ -22,10 +22,10 @@ class SubagentServices(ToolServices, Protocol):
     user_limits: UserLimitStore
 
     def using(self, *, chat_model: ChatModel | None = None) -> Self:
-        """Return the services with another model."""
+        """Return a copy of the services with another chat model."""
 
     def chat_model_named(self, name: str) -> ChatModel:
-        """Return a model of the same endpoint."""
+        """Return the chat model with this name at the same endpoint."""
 
 
 class AnsweringServices(QualityServices, SubagentServices, Protocol):

@@ -35,7 +35,7 @@ class StoredShare(Model):
 
 
 class SharePointer(Model):
-    """Leads from the id in a share's address to its run. Opens nothing by itself."""
+    """The pointer from a share's id to its run. On its own it gives no access."""
 
     run_id: str
 
@@ -44,28 +44,29 @@ class ShareOrder(Model):
     """Body of POST /api/runs/{run_id}/shares."""
 
     audience: Annotated[tuple[Principal, ...], Field(min_length=1, max_length=MAX_ADDRESSEES)] = Field(
-        description="Who may open it: ids of people and groups, departments, `org:` and an organisation, "
-        "or `*`."
+        description=(
+            "Ids of people and groups, departments, `org:` and an organisation id, or `*` for everyone."
+        )
     )
     days: int = Field(
-        default=30, ge=1, le=MAX_SHARE_DAYS, strict=True, description="Days until the share ends."
+        default=30, ge=1, le=MAX_SHARE_DAYS, strict=True, description="Days until the share expires."
     )
 
 
 class Share(Model):
     """A share as shown to its owner."""
 
-    share_id: str = Field(description="The share's id.")
+    share_id: str = Field(description="Id of the share.")
     url: str = Field(description="Address of the shared answer on the web page, relative to the app.")
-    audience: tuple[str, ...] = Field(description="Who may open it.")
-    created_at: datetime = Field(description="When it was created.")
-    expires_at: datetime = Field(description="When it ends.")
+    audience: tuple[str, ...] = Field(description="Readers of the share, as entries of an access list.")
+    created_at: datetime = Field(description="Time of creation.")
+    expires_at: datetime = Field(description="Time of expiry.")
 
 
 class NeededDocument(Model):
     """A document that the readers of a shared answer must be able to read."""
 
-    doc_id: str = Field(description="The document.")
+    doc_id: str = Field(description="Id of the document.")
     filename: str = Field(description="Name of the file; empty if the caller can't read it.")
 
 
@@ -77,17 +78,19 @@ class ShareList(Model):
         description="Documents that a reader must be able to read to see the answer."
     )
     obstacles: tuple[ShareObstacle, ...] = Field(
-        description="Why the answer can't be shared; empty = it can."
+        description="Reasons why the answer can't be shared; empty if it can."
     )
 
 
 class SharedAnswer(Model):
-    """The answer in a share: never plans, thoughts, sub-agents, costs or ids of run, thread and owner."""
+    """The answer of a share. It contains no plans, thoughts, sub-agents or costs, and no ids of run, thread
+    and owner.
+    """
 
-    text: str = Field(description="The answer, Markdown.")
-    language: str = Field(description="ISO 639-1 code.")
+    text: str = Field(description="Text of the answer in Markdown.")
+    language: str = Field(description="Language of the answer, an ISO 639-1 code.")
     citations: tuple[Citation, ...] = Field(description="Citations, in the order of their numbers.")
-    figures: tuple[AnswerFigure, ...] = Field(description="Pictures in the text, in order.")
+    figures: tuple[AnswerFigure, ...] = Field(description="Figures in the text, in order.")
 
 
 class SharedView(Model):
@@ -95,7 +98,7 @@ class SharedView(Model):
 
     question: str = Field(description="The question.")
     shared_by: str = Field(description="Name of the person who shared it; empty if unknown.")
-    expires_at: datetime = Field(description="When the share ends.")
+    expires_at: datetime = Field(description="Time of expiry.")
     answer: SharedAnswer | None = Field(
         description="The answer; null unless the caller can read all its documents in the versions used."
     )

@@ -48,10 +48,10 @@ from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
 POINTERS = "shares/"
 _ID = re.compile(r"[A-Za-z0-9_-]{32}")
-_NO_ID = "-" * 32  # never generated: its blobs don't exist
-_MOST_RUNS = 500  # answers that one answer may repeat; more are too many to check
+_NO_ID = "-" * 32  # a valid id that is never generated, so no share has it
+_MOST_RUNS = 500  # an answer that may repeat more earlier answers can't be shared
 _AT_ONCE = 16
-_OF_A_RUN = frozenset({"run", "n"})  # query parameters by which a view finds the owner's citation
+_OF_A_RUN = frozenset({"run", "n"})  # query parameters that identify the owner's run and citation
 
 
 async def share_run(
@@ -190,7 +190,7 @@ async def purge_shares(now: datetime, blobs: BlobStore) -> int:
 async def _load(
     share_id: str, services: AnsweringServices
 ) -> tuple[StoredShare | None, RunRecord | None, Thread | None]:
-    """Load a share with its run and its thread, each None if it is missing.
+    """Load a share with its run and its thread. Each is None if it doesn't exist.
 
     The number of reads is always the same, so that response times don't reveal whether a share exists.
     """
@@ -206,7 +206,7 @@ async def _load(
 
 
 def _is_shown(record: RunRecord, thread: Thread | None) -> bool:
-    """Return whether the run's thread still shows it."""
+    """Return whether the run is still visible in its thread, which may have been cleared or deleted."""
     return thread is not None and not thread.is_deleted and record.turn > thread.cleared_count
 
 
@@ -222,10 +222,10 @@ async def _answer_for(
         return None
     answer = await refresh_answer(answer, user, services)
     # Check again, because access may have been withdrawn while the answer was read.
-    return _shared(answer) if await _may_read_all(share.documents, user, services) else None
+    return _shared_view(answer) if await _may_read_all(share.documents, user, services) else None
 
 
-def _shared(answer: RunAnswer) -> SharedAnswer:
+def _shared_view(answer: RunAnswer) -> SharedAnswer:
     return SharedAnswer(
         text=answer.text,
         language=answer.language,
@@ -235,7 +235,7 @@ def _shared(answer: RunAnswer) -> SharedAnswer:
 
 
 def _without_run(citation: Citation) -> Citation:
-    """Return the citation with an address that doesn't name the run."""
+    """Return the citation with a URL that doesn't contain the run's id."""
     parts = urlsplit(citation.url)
     if parts.netloc:
         return citation
@@ -254,7 +254,9 @@ async def _may_read_all(
 async def _obstacles(
     sources: Provenance, user: UserContext, services: AnsweringServices
 ) -> tuple[ShareObstacle, ...]:
-    """Return why an answer can't be shared; one reason is that its owner can no longer read it all."""
+    """Return the reasons why an answer can't be shared. One is that its owner can no longer read all its
+    sources.
+    """
     is_changed = not await _may_read_all(sources.documents, user, services)
     return (*sources.obstacles, *(("changed",) if is_changed else ()))
 
@@ -306,7 +308,7 @@ async def _names_of(run_id: str, blobs: BlobStore) -> AsyncIterator[str]:
 
 
 async def _delete(run_id: str, share_id: str, blobs: BlobStore) -> None:
-    # The share first: without it, the pointer opens nothing.
+    # The share is deleted first, because a pointer alone gives no access.
     await blobs.delete(RUN_LOG, _share_path(run_id, share_id))
     await blobs.delete(WORK, _pointer_path(share_id))
 

@@ -19,7 +19,8 @@ RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
 
 
 def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list[RunEvent]:
-    """Return the events that give readers an answer's text; empty if they already have it.
+    """Return events that replace the text shown to readers with the text of the answer. Return no events if
+    both are equal.
 
     Args:
         events: the journal up to now.
@@ -48,7 +49,7 @@ def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
 
 
 def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
-    """Return the citations of all steps as received by readers, without withdrawn ones."""
+    """Return the citations that readers have received, without withdrawn ones."""
     citations_by_step: dict[int, list[Citation]] = {}
     for event in events:
         if isinstance(event, CitationEvent):

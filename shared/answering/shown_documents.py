@@ -30,18 +30,20 @@ class ShownDocuments:
         self._recorded: set[str] = set()
 
     def add_recorded(self, events: Iterable[RunEvent]) -> None:
-        """Treat the citations in the run's log as recorded."""
+        """Mark the documents of citations in the run's log as recorded."""
         self._recorded.update(
             event.doc_id for event in events if isinstance(event, CitationEvent) and event.doc_id
         )
 
     async def record(self, doc_ids: Iterable[str]) -> None:
-        """Record documents that are about to be shown. A failure raises an alert, but no error."""
+        """Record documents that are about to be shown. Failures are logged as an alert, never raised."""
         if new := {doc_id for doc_id in doc_ids if doc_id} - self._recorded:
             await self._write(sorted(new))
 
     async def record_end(self, answer: RunAnswer) -> None:
-        """Record documents that an answer shows beyond its citations, or that it cites none."""
+        """Record the documents of an answer that are not recorded yet. An answer without documents is
+        recorded as well.
+        """
         new = set(documents_of(answer)) - self._recorded
         if new or not self._recorded:
             await self._write(sorted(new))
@@ -61,7 +63,7 @@ def documents_of(answer: RunAnswer) -> tuple[str, ...]:
 async def record_unanswered(
     record: RunRecord, action: AuditAction, journal: Journal, services: AnsweringServices
 ) -> None:
-    """Record that a run ended without an answer, and which documents its text was written from.
+    """Record that a run ended without an answer, with the documents that its text was written from.
 
     Text that was streamed may repeat any document that the model had read, cited or not. A run that streamed
     no text is recorded without documents. Never raises.

@@ -7,7 +7,7 @@ became unreadable in between sends the summary back to be merged without it.
 from collections.abc import Sequence
 
 from shared.answering.children import DOCUMENTS
-from shared.answering.run_end import projected
+from shared.answering.run_end import project_end
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
 from shared.answering.steps import CommitSummary, RunClosed
@@ -121,7 +121,7 @@ async def commit_summary(context: StepContext, action: CommitSummary) -> RunClos
         await event_log.write(_end(context, request, outcome))
     except NotFoundError:
         raise RunClosedError("The summary was deleted.") from None
-    return await projected(context, event_log)
+    return await project_end(context, event_log)
 
 
 def _end(context: StepContext, request: RunRequest, outcome: SummaryOutcome) -> RunEvent:

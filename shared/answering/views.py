@@ -17,7 +17,7 @@ from shared.evidence.reader_text import readable_line
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 
-_MOST_UNCERTAIN = 8  # sentences of at most _MOST_CHARS; a short overview, not a report
+_MOST_UNCERTAIN = 8  # sentences per sub-agent, because views are short overviews
 _MOST_CHARS = 300
 
 
@@ -132,15 +132,15 @@ def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) 
 
     Missing proofs don't matter to the answer's reader, nor does a crash from which the sub-agent recovered.
     """
-    unsaid = {"PROOF_MISSING", "CRASHED"} if status == "done" else {"PROOF_MISSING"}
-    told = [words.warnings[code] for code in state.warnings if code not in unsaid]
-    if status == "done" and not told:
+    hidden_codes = {"PROOF_MISSING", "CRASHED"} if status == "done" else {"PROOF_MISSING"}
+    texts = [words.warnings[code] for code in state.warnings if code not in hidden_codes]
+    if status == "done" and not texts:
         return ""
     if status != "done":
-        if not told or status == "late":
-            told = [words.ended[status]]
-        told.append(words.used if state.findings or state.hits else words.unused)
-    return f"{words.badges[state.profile]}: {' '.join(told)}"
+        if not texts or status == "late":
+            texts = [words.ended[status]]
+        texts.append(words.used if state.findings or state.hits else words.unused)
+    return f"{words.badges[state.profile]}: {' '.join(texts)}"
 
 
 async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView, ...]:
@@ -185,7 +185,9 @@ def live_status(child: Child, now: datetime) -> ChildStatus:
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
-    """Return the status of a sub-agent after its end. One that still counts as running has `failed`."""
+    """Return the status of a sub-agent after its end. `failed` replaces a status that still says it is
+    running.
+    """
     status = live_status(child, now)
     return "failed" if status == "running" else status
 

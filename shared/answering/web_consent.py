@@ -17,10 +17,11 @@ from shared.tools.tool_calls import PlannedCall, RefusedCall
 
 WebConsent = Literal["ask", "allow", "deny"]
 
-# The argument whose value is sent. For a sub-agent it is the task, since its queries come later.
+# The argument that is shown to the user before it is sent. A sub-agent derives its queries from the task.
 _SENT: Mapping[str, str] = {"web_search": "query", "web_fetch": "url", Delegate.name: "task"}
 
-# Replies that grant consent, compared as a whole: "don't use the web" also contains words of a yes.
+# Replies that grant consent. They must match as a whole, because "don't use the web" also contains words of
+# consent.
 _GRANTS = frozenset({"1", "yes", "y", "yes please", "ok", "okay", "allow", "ja", "ja bitte", "erlauben"})
 _YES, _NO = "Yes, use the web in this conversation", "No, answer without the web"
 _YES_GERMAN, _NO_GERMAN = "Ja, das Web in dieser Unterhaltung nutzen", "Nein, ohne das Web antworten"
@@ -53,13 +54,13 @@ def await_consent(
     """Return the calls of a turn, and whether the user must be asked before they are made.
 
     Args:
-        held: calls that the script performs. A turn can wait for only one thing: if it waits for one of
-            these, its web calls are refused until the next turn.
+        held: calls for which the run has to wait. A turn can wait for only one thing, so if it contains one
+            of them, its web calls are refused until the next turn.
     """
     if consent is not None or not any(map(uses_web, calls)):
         return tuple(calls), False
     if any(call in held and not uses_web(call) for call in calls):
-        return tuple(_postponed(call) if uses_web(call) else call for call in calls), False
+        return tuple(_refuse_for_now(call) if uses_web(call) else call for call in calls), False
     return tuple(calls), True
 
 
@@ -85,14 +86,16 @@ def consent_question(
 
 
 def is_granted(choice: Choice) -> bool:
-    """Return whether a reply allows the web. Anything but a clear yes is a no."""
+    """Return whether a reply allows the use of the web. An unclear reply doesn't."""
     text = " ".join(choice.said.casefold().replace(",", " ").split()).rstrip(".!")
     titles = {" ".join(title.casefold().replace(",", " ").split()) for title in (_YES, _YES_GERMAN)}
     return text in _GRANTS or text in titles
 
 
 def consent_result(*, granted: bool) -> dict[str, Any]:
-    """Return the result of a call that waited for consent and is not made now."""
+    """Return the result of a call that waited for consent. The step that receives the reply does not make the
+    call.
+    """
     if granted:
         return {"success": True, "note": "The person allowed the web. The sub-agent has been started."}
     return {
@@ -103,7 +106,7 @@ def consent_result(*, granted: bool) -> dict[str, Any]:
     }
 
 
-def _postponed(planned: PlannedCall) -> PlannedCall:
+def _refuse_for_now(planned: PlannedCall) -> PlannedCall:
     refusal = RefusedCall(
         error="The person is asked before the web is used, and one question is asked at a time.",
         error_type="BudgetExceededError",
