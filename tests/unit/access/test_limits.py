@@ -13,16 +13,16 @@ import pytest
 
 from shared.access.daily_use import SENDING, Usage
 from shared.access.limits import (
+    acquire_slot,
     admit,
     allowance,
     charge,
-    charged,
-    held_anyway,
+    charge_calls,
+    force_slot,
     hold,
     limit_headers,
-    occupied,
     release,
-    released,
+    release_slot,
     slot_of_run,
     use_of_today,
     used_today,
@@ -62,14 +62,14 @@ def after(seconds: float) -> datetime:
 def used_up(limits: LimitSettings, calls: int, at: datetime = NOW) -> UserLimits:
     state = UserLimits()
     for _ in range(calls):
-        state = charged(state, 1, limits, at)
+        state = charge_calls(state, 1, limits, at)
     return state
 
 
 def wait_s(state: UserLimits, calls: int, limits: LimitSettings, at: datetime = NOW) -> float:
     """After how many seconds so many calls may be made; 0 = now."""
     try:
-        charged(state, calls, limits, at)
+        charge_calls(state, calls, limits, at)
     except TooManyRequestsError as refused:
         return refused.retry_after_s or 0.0
     return 0.0
@@ -84,7 +84,7 @@ def test_a_minutes_calls_may_be_made_at_once_and_not_one_more(limit: int) -> Non
 def test_one_call_comes_back_at_a_time() -> None:
     state = used_up(rules(60), 60)
     assert wait_s(state, 1, rules(60), after(0.9)) == pytest.approx(0.1)
-    again = charged(state, 1, rules(60), after(1))
+    again = charge_calls(state, 1, rules(60), after(1))
     assert wait_s(again, 1, rules(60), after(1)) == pytest.approx(1)
     whole = allowance(again, rules(60), after(61))
     assert whole is not None
@@ -99,7 +99,7 @@ def test_no_minute_ever_has_more_than_twice_the_limit(seed: int) -> None:
     for _ in range(2000):
         at += chance.choice([0.0, 0.01, 0.3, 5.0, 40.0]) * chance.random()
         with suppress(TooManyRequestsError):
-            state = charged(state, 1, limits, after(at))
+            state = charge_calls(state, 1, limits, after(at))
             moments.append(at)
     most = max(sum(begin <= one < begin + 60 for one in moments) for begin in moments)
     assert 30 <= most <= 60
@@ -109,11 +109,11 @@ def test_whoever_waits_as_long_as_told_is_let_in() -> None:
     limits = rules(7)
     state = used_up(limits, 7)
     for _ in range(50):
-        state = charged(state, 1, limits, after(wait_s(state, 1, limits)))
+        state = charge_calls(state, 1, limits, after(wait_s(state, 1, limits)))
 
 
 def test_a_call_may_count_for_several_and_for_no_more_than_there_are() -> None:
-    state = charged(UserLimits(), 20, rules(60), NOW)
+    state = charge_calls(UserLimits(), 20, rules(60), NOW)
     left = allowance(state, rules(60), NOW)
     assert left is not None
     assert (left.limit, left.remaining, left.reset_s) == (60, 40, 20)
@@ -144,41 +144,41 @@ def slot(name: str, until: float = 60) -> Slot:
 
 
 def taken(state: UserLimits, name: str, limits: LimitSettings) -> UserLimits:
-    return occupied(state, slot(name), limits, NOW)
+    return acquire_slot(state, slot(name), limits, NOW)
 
 
 def freed(state: UserLimits, name: str) -> UserLimits:
-    return released(state, name)
+    return release_slot(state, name)
 
 
 def test_as_many_run_as_there_are_slots() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
     with pytest.raises(TooManyRunsError):
-        occupied(state, slot("c"), rules(), NOW)
-    assert occupied(state, slot("a"), rules(), NOW) == state  # it has one
+        acquire_slot(state, slot("c"), rules(), NOW)
+    assert acquire_slot(state, slot("a"), rules(), NOW) == state  # it has one
     assert [one.work_id for one in taken(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
     assert freed(state, "unknown") == state
 
 
 def test_a_slot_that_nobody_gave_back_frees_itself() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
-    later = occupied(state, slot("c", until=200), rules(), after(61))
+    later = acquire_slot(state, slot("c", until=200), rules(), after(61))
     assert [one.work_id for one in later.slots] == ["c"]
 
 
 def test_work_that_goes_on_has_a_slot_whatever_the_limit() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
-    more = held_anyway(state, slot("c"), NOW)
+    more = force_slot(state, slot("c"), NOW)
     assert len(more.slots) == 3
-    assert len(held_anyway(more, slot("c", until=90), NOW).slots) == 3
+    assert len(force_slot(more, slot("c", until=90), NOW).slots) == 3
     with pytest.raises(TooManyRunsError):
-        occupied(freed(more, "a"), slot("d"), rules(), NOW)
+        acquire_slot(freed(more, "a"), slot("d"), rules(), NOW)
 
 
 def test_without_limits_nothing_is_refused() -> None:
     state = UserLimits()
     for number in range(200):
-        assert charged(state, 1, UNLIMITED, NOW) == state
+        assert charge_calls(state, 1, UNLIMITED, NOW) == state
         state = taken(state, f"{number}", UNLIMITED)
     assert wait_s(state, 1, UNLIMITED) == 0
 
