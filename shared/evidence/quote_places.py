@@ -7,8 +7,9 @@ bullets differ between a page's words, its paragraphs, and the model's prompt.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
@@ -72,24 +73,24 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
     """Return the rectangles on a page that the quotation covers, one for each run of words on a line; empty
     if it isn't found.
     """
-    touched = sorted({place.index for place in quote_places([word.text for word in words], quote, context)})
+    covered = {place.index for place in quote_places([word.text for word in words], quote, context)}
     areas: list[PageArea] = []
-    last = -2
-    for index in touched:
+    for index in sorted(covered):
         area = words[index].area
-        if index == last + 1 and areas and _on_one_line(areas[-1], area):
+        if index - 1 in covered and _on_one_line(areas[-1], area):
             areas[-1] = _around(areas[-1], area)
         else:
             areas.append(area)
-        last = index
     return tuple(areas)
 
 
 def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
     """Return the ranges of Markdown table lines whose cells equal those of one of the rows."""
     row_letters = {_fold([" ".join(row)]).letters for row in rows} - {""}
+    if not row_letters:
+        return []
     places: list[Place] = []
-    for index, text in enumerate(texts if row_letters else ()):
+    for index, text in enumerate(texts):
         start = 0
         for line in text.split("\n"):
             if line.startswith("|") and _fold([line]).letters in row_letters:
@@ -101,12 +102,10 @@ def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Plac
 def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
     """Extend the ranges by the punctuation at the end of the quotation."""
     end = _SIGNS_AT_END.search(quote)
-    if not places or end is None:
+    *others, last = places
+    if end is None or not texts[last.index].startswith(end[0], last.end):
         return places
-    last = places[-1]
-    if not texts[last.index].startswith(end[0], last.end):
-        return places
-    return [*places[:-1], Place(last.index, last.start, last.end + len(end[0]))]
+    return [*others, Place(last.index, last.start, last.end + len(end[0]))]
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
@@ -125,31 +124,26 @@ def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, 
 
 
 def _best(folded: _Folded, letters: str, around: str) -> tuple[int, int] | None:
-    starts = folded.occurrences(letters) if letters else []
-    if not starts:
+    """Return the span of `letters` that fits the text around the quotation best, the first of equally good
+    ones; None if they don't occur.
+    """
+    if not letters:
         return None
-    inner = around.find(letters)
-    before = around[max(0, inner - _CONTEXT_LETTERS) : inner] if inner >= 0 else ""
-    after = around[inner + len(letters) :][:_CONTEXT_LETTERS] if inner >= 0 else ""
+    before, _, after = around.partition(letters) if letters in around else ("", "", "")
 
     def fits(start: int) -> int:
         end = start + len(letters)
-        return _shared(
-            folded.letters[max(0, start - _CONTEXT_LETTERS) : start][::-1], before[::-1]
-        ) + _shared(folded.letters[end : end + _CONTEXT_LETTERS], after)
+        own_before = folded.letters[max(0, start - _CONTEXT_LETTERS) : start]
+        own_after = folded.letters[end : end + _CONTEXT_LETTERS]
+        return _shared(reversed(own_before), reversed(before)) + _shared(own_after, after)
 
-    start = max(starts, key=fits)  # The first of several equally good matches.
-    return start, start + len(letters)
+    start = max(folded.occurrences(letters), key=fits, default=None)
+    return None if start is None else (start, start + len(letters))
 
 
-def _shared(one: str, other: str) -> int:
+def _shared(one: Iterable[str], other: Iterable[str]) -> int:
     """Return the length of the prefix that two texts have in common."""
-    count = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _positions(letters: str, part: str) -> Iterator[int]:
@@ -179,16 +173,14 @@ def _letters_of(character: str) -> Sequence[str]:
 
 def _merge_spans(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
     """Convert spans of letters to ranges in the original texts, sorted and with overlaps merged."""
-    covered = sorted({letter for start, end in spans for letter in range(start, end)})
+    covered = {letter for start, end in spans for letter in range(start, end)}
     places: list[Place] = []
-    last = -2
-    for letter in covered:
+    for letter in sorted(covered):
         index, position = folded.places[letter]
-        if letter == last + 1 and places and places[-1].index == index:
+        if letter - 1 in covered and places[-1].index == index:
             places[-1] = Place(index, places[-1].start, position + 1)
         else:
             places.append(Place(index, position, position + 1))
-        last = letter
     return places
 
 
