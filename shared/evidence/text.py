@@ -81,10 +81,9 @@ def whole_sentences(text: str) -> str:
 
 
 def _ends(text: str) -> Iterator[int]:
-    marks = [mark.span() for mark in _MARKS.finditer(text)]
     yield from (end.end() for end in _ENDS_AT_MARK.finditer(text))
-    # File names in citation marks may look like the end of a sentence.
-    yield from (end for end in sentence_ends(text) if not any(start < end < stop for start, stop in marks))
+    # File names in citation marks may look like the end of a sentence, so marks are replaced by digits.
+    yield from sentence_ends(_MARKS.sub(lambda mark: "0" * len(mark[0]), text))
 
 
 def _last_mark(text: str) -> int:
