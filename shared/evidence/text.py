@@ -29,9 +29,16 @@ def sentence_ends(text: str) -> list[int]:
     """
     ends = [end.start() for end in _END.finditer(text)]
     closed = text.rstrip()
-    if closed and closed.rstrip("\"'”’»)]*_")[-1:] in tuple(".!?…。！？"):
+    if ends_with_stop(closed):
         ends.append(len(closed))
     return [end for end in ends if end and not _ABBREVIATION.search(text[:end][-_LONGEST_ABBREVIATION:])]
+
+
+def ends_with_stop(text: str) -> bool:
+    """Return whether a text ends with `.`, `!` or a similar sign, ignoring quotation marks, brackets and
+    emphasis that close it.
+    """
+    return text.rstrip("\"'”’»)]*_").endswith(tuple(".!?…。！？"))
 
 
 def split_words(text: str) -> list[str]:

@@ -8,11 +8,12 @@ border between them.
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from shared.evidence.text import sentence_ends
+from shared.evidence.text import ends_with_stop, sentence_ends
 
 
 class Border(IntEnum):
@@ -169,7 +170,6 @@ _LABEL = r"\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)][ \t]"
 _LABEL_AT_START = re.compile(rf"^[ \t]*(?:[-*•] )?{_LABEL}", re.MULTILINE)
 _NEW_PARAGRAPH = re.compile(rf"\n\s*\n|\n[ \t]*(?:[-*+•·▪◦‣●○■□►][ \t]|{_LABEL}|#{{1,6}} )")
 _LABEL_CHARS = 8
-_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*\Z")
 _LABEL_END = re.compile(r"(?:(?<![^\W_.])[A-Z]|\d)\.\s+[A-Z]")  # `Exhibit A. The`, or only `J. Smith`
 _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
@@ -190,22 +190,17 @@ def block_words(text: str) -> list[Word]:
     """Split the text of a block into words and determine the border before each. `text` must be in
     `shown_form`.
     """
-    labels = [
-        label.end() for label in _LABEL_AT_START.finditer(text)
-    ]  # a quotation may omit a label such as `2.`
-    sentences = [end for end in sentence_ends(text) if _STOP.search(text, max(0, end - 4), end)]
-    ends = iter(sorted((*labels, *sentences)))
-    end_of_sentence = next(ends, len(text))
+    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # a quotation may omit `2.`
+    sentences = [end for end in sentence_ends(text) if ends_with_stop(text[:end])]
+    ends = sorted((*labels, *sentences, len(text)))
+
+    def border(reached: int, start: int) -> Border:
+        ends_sentence = ends[bisect_left(ends, reached)] <= start
+        return max(Border.SENTENCE if ends_sentence else Border.NONE, _border(text, reached, start))
+
     words: list[Word] = []
-    reached = 0
     for keys, start, end in _read(text, _GROUPED):
-        while end_of_sentence < reached:
-            end_of_sentence = next(ends, len(text))
-        border = _border(text, reached, start) if words else Border.PARAGRAPH
-        if reached <= end_of_sentence <= start:
-            border = max(border, Border.SENTENCE)
-        words.append(Word(keys, start, end, border))
-        reached = end
+        words.append(Word(keys, start, end, border(words[-1].end, start) if words else Border.PARAGRAPH))
     return words
 
 
@@ -218,7 +213,7 @@ def _border(text: str, reached: int, start: int) -> Border:
         return Border.NONE
     if "\n" in between:
         new = _NEW_PARAGRAPH.search(text, reached, start + _LABEL_CHARS)
-        if new is not None and new.start() < start:
+        if new is not None and new.start() in range(reached, start):
             return Border.PARAGRAPH
         if "|" in between:
             return Border.SENTENCE
@@ -226,7 +221,7 @@ def _border(text: str, reached: int, start: int) -> Border:
         return Border.STRONG
     if "\n" in between and not text[start].islower():
         return Border.LINE
-    is_clause = _CLAUSE_SIGN.search(between) or _LABEL_END.search(text, reached - 1, start + 1)
+    is_clause = _CLAUSE_SIGN.search(between) or _LABEL_END.match(text, reached - 1)
     return Border.CLAUSE if is_clause else Border.NONE
 
 
