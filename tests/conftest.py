@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from shared.ingestion.parser_process import parsers
 from shared.platform import calls, connections
 from tests import shared_servers
 from tests.free_ports import free_port
@@ -48,6 +49,13 @@ def quick_retries() -> Iterator[None]:
             patch.setitem(connections.BLOB_RETRIES, name, value)
         patch.setitem(connections.TABLE_RETRIES, "retry_backoff_factor", 0.005)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsers_end() -> Iterator[None]:
+    """Stop the parser processes that tests have started in this process."""
+    yield
+    parsers(2048).close()
 
 
 def pytest_configure(config: pytest.Config) -> None:

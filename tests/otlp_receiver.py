@@ -1,15 +1,15 @@
 """A receiver of traces and metrics for tests: OTLP over HTTP on loopback, stored in memory."""
 
 import gzip
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.http_server import Answer, HttpServer, Request
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,16 @@ class Receiver:
 def otlp_receiver() -> Iterator[Receiver]:
     """Yield a receiver on a free port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            receiver.headers.append(dict(self.headers.items()))
-            take = {"/v1/traces": receiver.take_spans, "/v1/metrics": receiver.take_metrics}[self.path]
-            take(body)
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def respond(request: Request) -> Answer:
+        compressed = request.headers.get("Content-Encoding") == "gzip"
+        receiver.headers.append(dict(request.headers.items()))
+        take = {"/v1/traces": receiver.take_spans, "/v1/metrics": receiver.take_metrics}[request.target]
+        take(gzip.decompress(request.body) if compressed else request.body)
+        return 200, {"Content-Type": "application/x-protobuf"}, b""
 
-        def log_message(self, *_: object) -> None:
-            """Suppress the access log."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver = Receiver(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with HttpServer(respond) as server:
+        receiver = Receiver(server.url)
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _received(span: Any, service: str) -> ReceivedSpan:

@@ -24,6 +24,7 @@ from typing import Any
 from shared.access.models import UserContext
 from shared.answering.inline import RunChildren, run_to_end
 from shared.answering.runs import begin_run, view_run
+from shared.answering.services import AnsweringServices
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.repairs import RepairedQuotations
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
@@ -247,8 +248,13 @@ async def ask(
     request = await begin_run(ChatRequest.model_validate({"question": question, **body}), user, services)
     await run_to_end(request.run_id, services, children=children)
     view = await view_run(await owned_run(request.run_id, user, services.runs), services, user)
+    return view, events_of(services, request.run_id)
+
+
+def events_of(services: AnsweringServices, run_id: str) -> list[RunEvent]:
+    """Return the events of a run so far."""
     assert isinstance(services.run_log, InMemoryRunLog)
-    return view, services.run_log.events(request.run_id)
+    return services.run_log.events(run_id)
 
 
 def _engines() -> dict[str, LocalSearchIndex]:

@@ -11,6 +11,7 @@ from fpdf import FPDF
 from local.run_all.demo import documents_of
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from samples.acl import ANNA, SampleUser
+from samples.questions import FIRST_QUESTION
 from shared.platform.hashing import digest
 from shared.platform.names import WORK
 
@@ -50,6 +51,14 @@ def post_chat(stack: LocalStack, content: bytes, token: str | None = None) -> ht
     bearer = stack.token(ANNA) if token is None else token
     headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
     return httpx.post(f"{stack.base_url}/api/chat", content=content, headers=headers, timeout=HANG_GUARD_S)
+
+
+def ask(client: httpx.Client, question: str = FIRST_QUESTION.text, **body: Any) -> dict[str, Any]:
+    """Ask a question, wait for its end and return the run."""
+    answered = client.post("/chat", json={"question": question, "stream": False, **body})
+    assert answered.status_code == 200, answered.text
+    view: dict[str, Any] = answered.json()
+    return view
 
 
 def pdf_of(*lines: str) -> bytes:

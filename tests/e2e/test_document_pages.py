@@ -5,8 +5,7 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
-from samples.questions import FIRST_QUESTION
-from tests.e2e.stack_client import client_of
+from tests.e2e.stack_client import ask, client_of
 
 pytestmark = pytest.mark.e2e
 
@@ -14,8 +13,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module", name="citation")
 def make_citation(stack: LocalStack) -> dict[str, str]:
     with client_of(stack, ANNA) as anna:
-        asked = anna.post("/chat", json={"question": FIRST_QUESTION.text, "stream": False})
-    found = asked.json()["answer"]["citations"][0]
+        found = ask(anna)["answer"]["citations"][0]
     assert found["filename"].endswith(".pdf")
     return dict(found)
 

@@ -11,8 +11,7 @@ from azure.data.tables import TableServiceClient
 from local.run_all.stack import LocalStack
 from local.run_all.tokens import mint_token
 from samples.acl import BEN
-from samples.questions import FIRST_QUESTION
-from tests.e2e.stack_client import client_of, eventually
+from tests.e2e.stack_client import ask, client_of, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -24,13 +23,6 @@ WORDS = "The drawing on page 4 was what I needed."
 def make_administrator(stack: LocalStack) -> Iterator[httpx.Client]:
     with client_of(stack, mint_token(BEN, stack.secrets.token_secret, roles=("admin",))) as client:
         yield client
-
-
-def ask(caller: httpx.Client, **more: Any) -> dict[str, Any]:
-    answered = caller.post("/chat", json={"question": FIRST_QUESTION.text, "stream": False, **more})
-    assert answered.status_code == 200, answered.text
-    view: dict[str, Any] = answered.json()
-    return view
 
 
 def measured(administrator: httpx.Client, **query: str) -> dict[str, Any]:

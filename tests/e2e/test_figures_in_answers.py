@@ -4,14 +4,13 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from local.run_all.stack import LocalStack
 from samples.acl import BEN
-from tests.e2e.stack_client import client_of, drop, wait_until_ended
+from tests.e2e.stack_client import ask, client_of, drop, wait_until_ended
 from tests.unit.ingestion.figure_files import FigureMaker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -57,16 +56,10 @@ def works_pdf(folder: Path) -> bytes:
     return maker.write(folder / "wrexham.pdf").read_bytes()
 
 
-def ask(client: httpx.Client, question: str, doc_id: str) -> dict[str, Any]:
-    answered = client.post("/chat", json={"question": question, "doc_ids": [doc_id], "stream": False})
-    assert answered.status_code == 200, answered.text
-    return dict(answered.json())
-
-
 def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -> None:
     shown = []
     for page, (topic, question) in enumerate(QUESTIONS.items(), start=1):
-        answer = ask(anna, question, works)["answer"]
+        answer = ask(anna, question, doc_ids=[works])["answer"]
         assert TOPICS[topic][0] in answer["text"]
         found = _PICTURE.findall(answer["text"])
         assert [figure["image_url"] for figure in answer["figures"]] == [url for url, _ in found]
@@ -78,7 +71,7 @@ def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -
 def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
     stack: LocalStack, anna: httpx.Client, works: str
 ) -> None:
-    run = ask(anna, QUESTIONS["bakery"], works)
+    run = ask(anna, QUESTIONS["bakery"], doc_ids=[works])
     (figure,) = run["answer"]["figures"]
     path = figure["path"].removeprefix("/api")
     opened = anna.get(path)
@@ -147,7 +140,7 @@ def test_a_recording_is_cited_with_a_link_to_its_moment(stack: LocalStack, anna:
     )
     drop(stack, "review.vtt", cues.encode())
     document = wait_until_ended(stack, "review.vtt")
-    run = ask(anna, "How many passengers does the ferry in Wrexham carry?", document["doc_id"])
+    run = ask(anna, "How many passengers does the ferry in Wrexham carry?", doc_ids=[document["doc_id"]])
     answer = run["answer"]
     (citation, *_) = [one for one in answer["citations"] if "48 passengers" in one["quote"]]
     seconds = int(citation["start_seconds"])

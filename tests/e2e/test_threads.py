@@ -21,21 +21,13 @@ from shared.conversations.models import RememberTask
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
-from tests.e2e.stack_client import eventually
+from tests.e2e.stack_client import ask, eventually
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.world import plan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 FOLLOW_UP = "And what is its weight?"
-
-
-def ask(caller: httpx.Client, question: str, thread_id: str | None = None) -> dict[str, Any]:
-    body = {"question": question, "stream": False, **({"thread_id": thread_id} if thread_id else {})}
-    answered = caller.post("/chat", json=body)
-    assert answered.status_code == 200, answered.text
-    view: dict[str, Any] = answered.json()
-    return view
 
 
 def memories_of(caller: httpx.Client, *run_ids: str) -> list[dict[str, Any]]:
@@ -59,8 +51,8 @@ def traces(stack: LocalStack, run_id: str) -> list[str]:
 def asked_twice(anna: httpx.Client) -> tuple[str, list[dict[str, Any]]]:
     """Return a thread with a question and a follow-up, and the two runs."""
     thread_id = anna.post("/threads", json={}).json()["thread_id"]
-    first = ask(anna, FIRST_QUESTION.text, thread_id)
-    return thread_id, [first, ask(anna, FOLLOW_UP, thread_id)]
+    first = ask(anna, FIRST_QUESTION.text, thread_id=thread_id)
+    return thread_id, [first, ask(anna, FOLLOW_UP, thread_id=thread_id)]
 
 
 def test_follow_ups_mean_what_was_spoken_of_before(anna: httpx.Client) -> None:
@@ -71,7 +63,7 @@ def test_follow_ups_mean_what_was_spoken_of_before(anna: httpx.Client) -> None:
         ("What was the revenue in the annual report 2023?", "48.2 million"),
         ("And 2024?", "53.7 million"),
     ):
-        assert said in ask(anna, question, thread_id)["answer"]["text"], question
+        assert said in ask(anna, question, thread_id=thread_id)["answer"]["text"], question
 
 
 def test_clearing_and_deleting_leave_nothing(stack: LocalStack, anna: httpx.Client) -> None:
@@ -83,7 +75,7 @@ def test_clearing_and_deleting_leave_nothing(stack: LocalStack, anna: httpx.Clie
     eventually(lambda: not any(traces(stack, run_id) for run_id in run_ids))
     eventually(lambda: memories_of(anna, *run_ids) == [])
 
-    last = ask(anna, FIRST_QUESTION.text, thread_id)
+    last = ask(anna, FIRST_QUESTION.text, thread_id=thread_id)
     assert anna.delete(f"/threads/{thread_id}").status_code == 204
     assert anna.get(f"/threads/{thread_id}").status_code == 404
     assert thread_id not in anna.get("/threads").text

@@ -68,3 +68,11 @@ class InMemoryRunLog(RunLog):
             return self.logs[run_id]
         except KeyError:
             raise NotFoundError("There is no log of this run.") from None
+
+
+class ForgetfulLog(InMemoryRunLog):
+    """Loses the reply to every append, so that the transport sends it twice."""
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        await super().append(run_id, events, at_offset=at_offset)
+        return await super().append(run_id, events, at_offset=at_offset)

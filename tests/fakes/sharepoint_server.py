@@ -5,20 +5,18 @@ permissions may be left out of the delta, and any request can be answered by a f
 """
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tests.fakes.graph_server import IDENTITY_HEADER
+from tests.fakes.graph_server import IDENTITY_HEADER, error_answer
+from tests.http_server import Answer, HttpServer, Request, json_answer
 
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
-Answer = tuple[int, Mapping[str, str], bytes]
 Entry = dict[str, Any]
 """A permission as Graph writes it."""
 
@@ -82,8 +80,8 @@ class SharePointServer:
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._tickets: dict[str, tuple[bytes, float]] = {}
         self.ticket_seconds = 60.0
-        self._graph = self._serve(self._answer_graph)
-        self._sites = self._serve(self._answer_site)
+        self._graph = HttpServer(self._answer_graph)
+        self._sites = HttpServer(self._answer_site)
 
     # The tenant's contents
 
@@ -215,12 +213,12 @@ class SharePointServer:
 
     @property
     def graph(self) -> str:
-        return f"http://127.0.0.1:{self._graph.server_address[1]}"
+        return self._graph.url
 
     @property
     def host(self) -> str:
         """The SharePoint host's origin."""
-        return f"http://127.0.0.1:{self._sites.server_address[1]}"
+        return self._sites.url
 
     def settings(self, *addresses: str) -> dict[str, Any]:
         """Settings of the app for this tenant."""
@@ -241,16 +239,17 @@ class SharePointServer:
 
     # Answers
 
-    def _answer_graph(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _answer_graph(self, request: Request) -> Answer:
+        target, headers = request.target, request.headers
         path = urlsplit(target).path
         query = {name: values[0] for name, values in parse_qs(urlsplit(target).query).items()}
         if path == "/msi/token":
             return self._give_token(query, headers)
         if headers.get("Authorization") != f"Bearer token-for-{self.graph}":
-            return _error(401, "InvalidAuthenticationToken")
-        if method == "POST" and path == "/v1.0/$batch":
+            return error_answer(401, "InvalidAuthenticationToken")
+        if request.method == "POST" and path == "/v1.0/$batch":
             self.requests.append(target)
-            return self._fault(target) or self._batch(json.loads(body))
+            return self._fault(target) or self._batch(json.loads(request.body))
         return self._get(target, path, query)
 
     def _get(self, target: str, path: str, query: Mapping[str, str]) -> Answer:
@@ -265,25 +264,27 @@ class SharePointServer:
             case ["sites", site_id, "drives"]:
                 site = "/" + site_id.replace(",", "/")
                 drives = [drive for drive in self.drives.values() if drive.site == site]
-                return _json({"value": [self._drive_body(drive) for drive in drives]})
+                return json_answer({"value": [self._drive_body(drive) for drive in drives]})
             case ["sites", *rest]:
                 return self._site("/".join(rest))
             case ["drives", drive_id, *rest]:
                 return self._drive(self.drives[drive_id], rest, query)
-        return _error(404, "itemNotFound")
+        return error_answer(404, "itemNotFound")
 
     def _directory(self, parts: list[str]) -> Answer:
         if parts[0] == "users" and parts[1] in self.users:
-            return _json({"id": self.users[parts[1]]})
+            return json_answer({"id": self.users[parts[1]]})
         if parts[0] == "groups" and parts[1] in self.groups:
-            return _json({"value": [{"id": one} for one in sorted(self.group_owners.get(parts[1], ()))]})
-        return _error(404, "Request_ResourceNotFound")
+            return json_answer(
+                {"value": [{"id": one} for one in sorted(self.group_owners.get(parts[1], ()))]}
+            )
+        return error_answer(404, "Request_ResourceNotFound")
 
     def _site(self, reference: str) -> Answer:
         site = reference.split(":")[-1]
         if not any(drive.site == site for drive in self.drives.values()):
-            return _error(404, "itemNotFound")
-        return _json({"id": site.strip("/").replace("/", ","), "webUrl": f"{self.host}{site}"})
+            return error_answer(404, "itemNotFound")
+        return json_answer({"id": site.strip("/").replace("/", ","), "webUrl": f"{self.host}{site}"})
 
     def _drive_body(self, drive: FakeDrive) -> Entry:
         body: Entry = {
@@ -304,22 +305,22 @@ class SharePointServer:
                 return self._by_path(drive, names)
             case ["items", item_id, *rest]:
                 item = drive.items.get(drive.root_id if item_id == "root" else item_id)
-                return self._item(drive, item, rest, query) if item else _error(404, "itemNotFound")
-        return _error(404, "itemNotFound")
+                return self._item(drive, item, rest, query) if item else error_answer(404, "itemNotFound")
+        return error_answer(404, "itemNotFound")
 
     def _item(self, drive: FakeDrive, item: FakeItem, rest: list[str], query: Mapping[str, str]) -> Answer:
         if rest == ["permissions"]:
             return self._permissions(drive, item, query)
-        return self._ticket(item) if rest == ["content"] else _json(self._item_body(drive, item))
+        return self._ticket(item) if rest == ["content"] else json_answer(self._item_body(drive, item))
 
     def _by_path(self, drive: FakeDrive, names: list[str]) -> Answer:
         at = drive.root_id
         for name in names:
             found = [i for i in drive.items.values() if i.parent_id == at and i.name.lower() == name.lower()]
             if not found:
-                return _error(404, "itemNotFound")
+                return error_answer(404, "itemNotFound")
             at = found[0].item_id
-        return _json(self._item_body(drive, drive.items[at]))
+        return json_answer(self._item_body(drive, drive.items[at]))
 
     def _delta(self, drive: FakeDrive, query: Mapping[str, str]) -> Answer:
         base = "/".join((f"{self.graph}/v1.0/drives/{drive.drive_id}", "root", "delta"))
@@ -335,7 +336,7 @@ class SharePointServer:
             body["@odata.nextLink"] = f"{base}?token={stop}-{end}"
         else:
             body["@odata.deltaLink"] = f"{base}?token={end}"
-        return _json(body)
+        return json_answer(body)
 
     def _change(self, drive: FakeDrive, item_id: str) -> Entry:
         item = drive.items.get(item_id)
@@ -364,7 +365,7 @@ class SharePointServer:
         if start + 50 < len(entries):
             address = f"{self.graph}/v1.0/drives/{drive.drive_id}/items/{item.item_id}/permissions"
             body["@odata.nextLink"] = f"{address}?skip={start + 50}"
-        return _json(body)
+        return json_answer(body)
 
     def _ticket(self, item: FakeItem) -> Answer:
         ticket = f"{item.item_id}-{len(self._tickets)}"
@@ -373,7 +374,7 @@ class SharePointServer:
 
     def _batch(self, body: Mapping[str, Any]) -> Answer:
         if len(body["requests"]) > 20:
-            return _error(400, "BadRequest")
+            return error_answer(400, "BadRequest")
         responses = []
         for request in reversed(body["requests"]):  # in any order
             parts = urlsplit(request["url"])
@@ -388,38 +389,39 @@ class SharePointServer:
                     "body": json.loads(content or b"null"),
                 }
             )
-        return _json({"responses": responses})
+        return json_answer({"responses": responses})
 
-    def _answer_site(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _answer_site(self, request: Request) -> Answer:
+        target = request.target
         parts = urlsplit(target)
         self.requests.append(target)
-        authorization = headers.get("Authorization")
+        authorization = request.headers.get("Authorization")
         if parts.path.endswith("/download.aspx"):
             if authorization:
                 self.leaks.append(target)
-                return _error(401, "invalid_token")
+                return error_answer(401, "invalid_token")
             content, ends = self._tickets.pop(parse_qs(parts.query)["tempauth"][0], (b"", 0.0))
-            return (200, {}, content) if time.monotonic() < ends else _error(401, "expired")
+            return (200, {}, content) if time.monotonic() < ends else error_answer(401, "expired")
         if authorization != f"Bearer token-for-{self.host}":
-            return _error(401, "invalid_client")
+            return error_answer(401, "invalid_client")
         if fault := self._fault(target):
             return fault
         site, _, rest = parts.path.partition("/_api/web/sitegroups/getbyid(")
         claims = self.site_groups.get((site, rest.partition(")")[0]))
         if claims is None:
-            return _error(404, "Microsoft.SharePoint.SPException")
+            return error_answer(404, "Microsoft.SharePoint.SPException")
         start = int(parse_qs(parts.query).get("$skiptoken", ["0"])[0])
         answer: Entry = {"value": [{"LoginName": claim} for claim in claims[start : start + 100]]}
         if start + 100 < len(claims):
             answer["odata.nextLink"] = f"{self.host}{parts.path}?$select=LoginName&$skiptoken={start + 100}"
-        return _json(answer)
+        return json_answer(answer)
 
     def _give_token(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
         if headers.get("X-IDENTITY-HEADER") != IDENTITY_HEADER:
-            return _error(400, "invalid_request")
+            return error_answer(400, "invalid_request")
         ends = str(int(time.time()) + 86_400)
         token = f"token-for-{query['resource']}"
-        return _json(
+        return json_answer(
             {"access_token": token, "expires_on": ends, "resource": query["resource"], "token_type": "Bearer"}
         )
 
@@ -433,30 +435,16 @@ class SharePointServer:
                 return fault.status, fault.headers, b'{"error":{"code":"fault","message":"x"}}'
         return None
 
-    # The servers
-
-    def _serve(self, answer: Callable[[str, str, Mapping[str, str], bytes], Answer]) -> ThreadingHTTPServer:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(answer))
-        server.daemon_threads = True
-        return server
-
     def __enter__(self) -> Self:
-        self._threads = [
-            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-            for server in (self._graph, self._sites)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._graph.__enter__()
+        self._sites.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for server in (self._graph, self._sites):
-            server.shutdown()
-            server.server_close()
-        for thread in self._threads:
-            thread.join(5)
+        self._sites.__exit__(kind, error, trace)
+        self._graph.__exit__(kind, error, trace)
 
 
 def user(user_id: str, *roles: str, **more: Any) -> Entry:
@@ -498,43 +486,3 @@ def _is_past(end: str, now: datetime) -> bool:
     """Return whether a grant has expired. Year 1 stands for a grant without an expiry."""
     moment = datetime.fromisoformat(end)
     return moment.year > 1 and moment.replace(tzinfo=moment.tzinfo or UTC) <= now
-
-
-def _json(body: Mapping[str, Any]) -> Answer:
-    return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
-
-
-def _error(status: int, code: str) -> Answer:
-    return status, {}, json.dumps({"error": {"code": code, "message": code}}).encode()
-
-
-def _handler_of(
-    answer: Callable[[str, str, Mapping[str, str], bytes], Answer],
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
-
-        def do_GET(self) -> None:
-            self._reply("GET")
-
-        def do_POST(self) -> None:
-            self._reply("POST")
-
-        def _reply(self, method: str) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, headers, content = answer(method, self.path, self.headers, body)  # type: ignore[arg-type]
-            try:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            except ConnectionError:
-                self.close_connection = True  # the caller went away
-
-        def log_message(self, *arguments: Any) -> None:
-            """Suppress the access log."""
-
-    return Handler

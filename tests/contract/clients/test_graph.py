@@ -50,7 +50,7 @@ def directory(
     async def given() -> str:
         return token
 
-    return GraphDirectory(connection, given, graph.endpoint, timeout_s)
+    return GraphDirectory(connection, given, graph.url, timeout_s)
 
 
 async def test_groups_come_page_by_page_and_whole(connection: Connection[Any], graph: GraphServer) -> None:
@@ -178,13 +178,13 @@ async def test_a_slow_answer_is_waited_for_no_longer_than_the_limit(
 
 async def test_the_token_goes_nowhere_else(connection: Connection[Any], graph: GraphServer) -> None:
     with GraphServer(GROUPS) as elsewhere:
-        graph.next_link = f"{elsewhere.endpoint}/v1.0/users/{MANY}/transitiveMemberOf"
+        graph.next_link = f"{elsewhere.url}/v1.0/users/{MANY}/transitiveMemberOf"
         with pytest.raises(DependencyError, match="is invalid"):
             await directory(connection, graph).groups_of(MANY)
-        graph.next_link = f"{graph.endpoint}@{elsewhere.endpoint.removeprefix('http://')}/v1.0/"
+        graph.next_link = f"{graph.url}@{elsewhere.url.removeprefix('http://')}/v1.0/"
         with pytest.raises(DependencyError, match="is invalid"):
             await directory(connection, graph).groups_of(MANY)
-        graph.always = Trouble(307, {"Location": f"{elsewhere.endpoint}/v1.0/users/{EVA}"})
+        graph.always = Trouble(307, {"Location": f"{elsewhere.url}/v1.0/users/{EVA}"})
         with pytest.raises(DependencyError, match="HTTP 307"):
             await directory(connection, graph, timeout_s=3).groups_of(EVA)
         assert elsewhere.asked == []
@@ -226,7 +226,7 @@ async def test_the_app_asks_as_itself_once_for_several_and_remembers(
 ) -> None:
     for name, value in graph.settings.items():
         monkeypatch.setenv(name, value)
-    services = build_services(fake_settings(graph_endpoint=graph.endpoint))
+    services = build_services(fake_settings(graph_endpoint=graph.url))
     try:
         for user_id in (EVA, MANY, EVA):
             assert await services.directory.groups_of(user_id) == set(GROUPS[user_id])
@@ -244,7 +244,7 @@ async def test_without_an_identity_of_the_app_it_says_what_is_missing(
     monkeypatch.setenv("IDENTITY_HEADER", "wrong")
     # The other ways to an identity take seconds to find out that there is none.
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "ManagedIdentityCredential")
-    services = build_services(fake_settings(graph_endpoint=graph.endpoint, graph_timeout_s=3))
+    services = build_services(fake_settings(graph_endpoint=graph.url, graph_timeout_s=3))
     try:
         with pytest.raises(AuthenticationError, match="directory"):
             await services.directory.groups_of(EVA)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from shared.ingestion.parser_process import parsers
 from shared.platform.names import BOT_TURNS_TABLE
 from shared.platform.tables import Table
 from shared.teams.store import BotTurnStore
@@ -16,12 +15,6 @@ from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_settings
 from tests.servers import Azurite, SearchServer, own_azurite, unique_name
 from tests.unit.erasure.lives import fill, model_of_lives
-
-
-@pytest.fixture(scope="session", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
 
 
 @pytest.fixture(scope="session")

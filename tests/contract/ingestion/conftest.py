@@ -2,14 +2,13 @@
 models.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from shared.documents.open_work_store import OpenWorkStore
 from shared.ingestion import task
-from shared.ingestion.parser_process import parsers
 from shared.platform.settings import Settings
 from shared.wiring import Services, build_services
 from tests.contract.ingestion.driving import unique
@@ -22,12 +21,6 @@ from tests.contract.ingestion.models import (
 from tests.fakes.services import OWNER_ID_KEY
 from tests.fakes.table import InMemoryTable
 from tests.servers import Azurite, SearchServer, unique_name
-
-
-@pytest.fixture(scope="session", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
 
 
 @pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])

@@ -1,4 +1,4 @@
-"""A chat model and an embedder that count their calls. Everything else in these tests is real."""
+"""Models that count their calls, for tests in which everything else of an ingestion is real."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from shared.platform.language_models.models import CallLimits, Embedder, Prompt, StructuredOutput
 from shared.retrieval.models import DocumentMetadata
+from shared.wiring import Services
 from tests.fakes.models import NoConversations
+from tests.fakes.services import fake_services, fake_settings
 
 if TYPE_CHECKING:
     from shared.platform.errors import GroundworkError
@@ -84,3 +86,13 @@ class CountingEmbedder(Embedder):
             tuple(byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS])
             for text in texts
         ]
+
+
+def counting_services() -> Services:
+    """Return services in memory with counting models."""
+    return fake_services(
+        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
+        chat_model=CountingChatModel(),
+        vision_model=CountingVisionModel(),
+        embedder=CountingEmbedder(),
+    )

@@ -6,39 +6,34 @@ structured outputs; a prompt without one gets a plain answer.
 
 import json
 import re
-import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from html import escape, unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.http_server import Answer, HttpServer, Request, json_answer
 
 PLAIN_ANSWER = 'The pump runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 PIECE_CHARS = 5  # cuts every tag somewhere
 
 
-@dataclass
-class ObedientModel:
+class ObedientModel(HttpServer):
     """A server while it is entered. `orders` maps a document's text to the answer it demands."""
 
-    orders: Mapping[str, str]
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    _server: ThreadingHTTPServer | None = None
+    def __init__(self, orders: Mapping[str, str]) -> None:
+        super().__init__(self._complete)
+        self.orders = orders
+        self.bodies: list[dict[str, Any]] = []
 
     @property
     def base_url(self) -> str:
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.url}/v1"
 
-    def __enter__(self) -> "ObedientModel":
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.shutdown()
-        self._server.server_close()
+    def _complete(self, request: Request) -> Answer:
+        body = json.loads(request.body)
+        text = self.said(body)
+        if body.get("stream"):
+            return 200, {"Content-Type": "text/event-stream"}, "".join(_frames(text)).encode()
+        return json_answer(_completion(text))
 
     def said(self, body: dict[str, Any]) -> str:
         """Return the reply to one request."""
@@ -82,33 +77,6 @@ def _least(schema: dict[str, Any], known: dict[str, Any]) -> Any:
         return {name: _least(part, known) for name, part in schema.get("properties", {}).items()}
     plain: dict[str, Any] = {"array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}
     return plain.get(schema.get("type", ""))
-
-
-def _handler(model: ObedientModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = model.said(body)
-            if body.get("stream"):
-                self._reply("text/event-stream", "".join(_frames(text)))
-            else:
-                self._reply("application/json", json.dumps(_completion(text)))
-
-        def _reply(self, media_type: str, content: str) -> None:
-            encoded = content.encode()
-            self.send_response(200)
-            self.send_header("Content-Type", media_type)
-            self.send_header("Content-Length", str(len(encoded)))
-            self.end_headers()
-            self.wfile.write(encoded)
-
-        def log_message(self, *_: object) -> None:
-            """Suppress the access log."""
-
-    return Handler
 
 
 def _frames(text: str) -> Iterator[str]:

@@ -5,15 +5,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.http_server import Answer, HttpServer, Request, json_answer
 from tests.otlp_receiver import otlp_receiver
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,33 +51,14 @@ def insights() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the URL of a stand-in for Application Insights' ingestion, and the received envelopes."""
     envelopes: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
-            came = json.loads(body)
-            envelopes.extend(came)
-            count = len(came)
-            said = {"itemsReceived": count, "itemsAccepted": count, "errors": []}
-            answer = json.dumps(said).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+    def respond(request: Request) -> Answer:
+        compressed = request.headers.get("Content-Encoding") == "gzip"
+        batch = json.loads(gzip.decompress(request.body) if compressed else request.body)
+        envelopes.extend(batch)
+        return json_answer({"itemsReceived": len(batch), "itemsAccepted": len(batch), "errors": []})
 
-        def log_message(self, *_: object) -> None:
-            """Suppress the access log."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", envelopes
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with HttpServer(respond) as server:
+        yield server.url, envelopes
 
 
 def test_an_otlp_receiver_gets_spans_metrics_and_its_key() -> None:

@@ -15,9 +15,8 @@ from shared.platform.language_models.models import ModelTurn
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
-from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import next_action, observe, perform, start
-from tests.world import ANNA, plan
+from tests.world import ANNA, events_of, plan
 
 pytestmark = pytest.mark.attack("exfiltration")
 
@@ -197,7 +196,6 @@ async def test_step_that_is_repeated_asks_once_and_sends_once(web: MakeWeb) -> N
     record = await owned_run(run_id, ANNA, world.services.runs)
     await answer_clarification(record, ClarificationAnswer(choice=1), ANNA, world.services)
     await twice(observe(state, AnswerArrived()))
-    assert isinstance(world.services.run_log, InMemoryRunLog)
-    names = [event.name for event in world.services.run_log.events(run_id)]
+    names = [event.name for event in events_of(world.services, run_id)]
     assert (names.count("ASK_USER"), names[-1]) == (1, "COMPLETE")
     assert world.search.queries == ["pump pressure standard"]

@@ -1,16 +1,16 @@
 """A proxy that forwards requests unchanged and records both sides."""
 
 import json
-import threading
 import time
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
-_HANDED_ON = ("content-type", "authorization")
+from tests.http_server import Answer, HttpServer, Request
+
+_FORWARDED = ("content-type", "authorization")
+_RETURNED = ("content-type", "retry-after")
 _TIMEOUT_S = 120.0
 
 
@@ -26,38 +26,26 @@ class Exchange:
     answer: Any
 
 
-class Recorder:
+class Recorder(HttpServer):
     """A proxy on a free loopback port. A context manager. `target`: a URL without a path."""
 
     def __init__(self, target: str = "") -> None:
+        super().__init__(self._forward)
         self.target = target
         self.exchanges: list[Exchange] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def hand_on(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+    def _forward(self, request: Request) -> Answer:
         """Return the target's response, which is recorded as well."""
         at = time.monotonic()
-        given = {name: value for name, value in headers.items() if name.lower() in _HANDED_ON}
-        answer = httpx.request(method, self.target + path, headers=given, content=body, timeout=_TIMEOUT_S)
-        kept = Exchange(at, method, path, _json_of(body), answer.status_code, _json_of(answer.content))
-        self.exchanges.append(kept)
-        return answer
+        method, path, body = request.method, request.target, request.body
+        sent = {name: value for name, value in request.headers.items() if name.lower() in _FORWARDED}
+        response = httpx.request(method, self.target + path, headers=sent, content=body, timeout=_TIMEOUT_S)
+        content = response.content
+        self.exchanges.append(
+            Exchange(at, method, path, _json_of(body), response.status_code, _json_of(content))
+        )
+        headers = {name: response.headers[name] for name in _RETURNED if name in response.headers}
+        return response.status_code, headers, content
 
 
 def _json_of(content: bytes) -> Any:
@@ -65,34 +53,3 @@ def _json_of(content: bytes) -> Any:
         return json.loads(content)
     except ValueError:
         return None
-
-
-def _handler_of(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
-
-        def _hand_on(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", "0")))
-            answer = recorder.hand_on(self.command, self.path, dict(self.headers.items()), body)
-            self.send_response(answer.status_code)
-            for name in ("content-type", "retry-after"):
-                if name in answer.headers:
-                    self.send_header(name, answer.headers[name])
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
-
-        def do_GET(self) -> None:
-            self._hand_on()
-
-        def do_POST(self) -> None:
-            self._hand_on()
-
-        def do_PUT(self) -> None:
-            self._hand_on()
-
-        def log_message(self, *_: object) -> None:
-            """Suppress the access log."""
-
-    return Handler

@@ -2,11 +2,8 @@
 conversation.
 """
 
-import threading
 import uuid
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -17,6 +14,7 @@ from samples.acl import ANNA, BEN
 from tests.e2e.stack_client import eventually
 from tests.e2e.teams.conftest import App
 from tests.e2e.teams.playground import Chat
+from tests.http_server import HttpServer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -29,21 +27,10 @@ FILES = {
 
 
 @pytest.fixture(name="drive")
-def make_drive(tmp_path: Path) -> Iterator[str]:
+def make_drive() -> Iterator[str]:
     """Yield the URL of a server that stands for Teams' file storage."""
-    for name, content in FILES.items():
-        (tmp_path / name).write_bytes(content)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Suppress the access log."""
+    with HttpServer(lambda request: (200, {}, FILES[request.target[1:]])) as server:
+        yield server.url
 
 
 def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:

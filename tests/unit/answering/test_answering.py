@@ -26,23 +26,17 @@ from shared.platform.errors import (
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import DocumentRecord
-from shared.runs.events import RunEvent, ThoughtEvent
+from shared.runs.events import ThoughtEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.plan import PlanFilter
 from shared.runs.run_store import owned_run
-from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
 from tests.scripts import perform
 from tests.unit.answering.late_passages import LateReports
-from tests.world import ANNA, BEN, Model, add_record, ask, corpus_services, plan
-
-
-def events(services: Services, run_id: str) -> list[RunEvent]:
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return services.run_log.events(run_id)
+from tests.world import ANNA, BEN, Model, add_record, ask, corpus_services, events_of, plan
 
 
 def text_of(view: RunView) -> str:
@@ -141,7 +135,7 @@ async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
         CommitAnswer(step=3, answer_step=2, todo=()),
     ):
         await perform(StepInput(run_id=view.run_id, action=action), services)
-    assert events(services, view.run_id) == before
+    assert events_of(services, view.run_id) == before
 
 
 async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
@@ -151,7 +145,7 @@ async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
     await services.run_log.append(request.run_id, half_done)
     observation = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     assert isinstance(observation, Prepared)
-    states = [event.data.get("state") for event in events(services, request.run_id)]
+    states = [event.data.get("state") for event in events_of(services, request.run_id)]
     assert "restarted" in states
 
 
@@ -180,7 +174,7 @@ async def test_a_dead_run_is_closed_once() -> None:
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     for _ in range(2):
         await close_dead_run(request.run_id, "It was stopped.", services)
-    assert [event.name for event in events(services, request.run_id)].count("ERROR") == 1
+    assert [event.name for event in events_of(services, request.run_id)].count("ERROR") == 1
     assert (await owned_run(request.run_id, ANNA, services.runs)).status == "failed"
 
 
@@ -191,7 +185,7 @@ async def test_a_committed_answer_is_never_reported_as_failed() -> None:
     await run_to_end(request.run_id, services)
     await services.runs.replace(begun)  # as if the worker had died after the last event
     await close_dead_run(request.run_id, "It was stopped.", services)
-    assert [event.name for event in events(services, request.run_id)].count("ERROR") == 0
+    assert [event.name for event in events_of(services, request.run_id)].count("ERROR") == 0
     assert (await owned_run(request.run_id, ANNA, services.runs)).status == "completed"
 
 

@@ -21,7 +21,6 @@ from shared.answering.steps import (
 from shared.conversations.threads import read_messages
 from shared.platform.errors import CallerError
 from shared.platform.language_models.models import ModelTurn, ToolCall
-from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
@@ -29,7 +28,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import observe, perform
 from tests.unit.answering.pictures import add_pictures
-from tests.world import ANNA, TEXTS, corpus_services, plan
+from tests.world import ANNA, TEXTS, corpus_services, events_of, plan
 
 ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
@@ -70,14 +69,9 @@ def told(services: Services) -> dict[str, Any]:
     return dict(json.loads(result))
 
 
-def events(services: Services, run_id: str) -> list[RunEvent]:
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return services.run_log.events(run_id)
-
-
 async def test_the_question_is_in_the_stream_and_in_the_run() -> None:
     services, run_id, _ = await asking()
-    (asked,) = [event for event in events(services, run_id) if event.name == "ASK_USER"]
+    (asked,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
     assert asked.data["question"] == "Which pump?"
     assert [(one["number"], one["title"]) for one in asked.data["options"]] == [
         (1, "the small one"),
@@ -105,7 +99,7 @@ async def test_the_model_goes_on_with_the_answer(body: dict[str, Any], result: d
     assert view.answer.text == "It runs at 15 bar. (Source: manual.pdf, S. 1)[1]"
     assert (view.status, view.clarification) == ("completed", None)
     assert told(services) == {"success": True, **result}
-    (status,) = [event.data for event in events(services, run_id) if event.data.get("state") == "answered"]
+    (status,) = [event.data for event in events_of(services, run_id) if event.data.get("state") == "answered"]
     assert status["timed_out"] == (not body)
     assert status.get("words") == (body.get("text") if body and not status["choice"] else None)
     (message,) = (await read_messages(view.thread_id, ANNA, services, 20)).messages
@@ -168,7 +162,7 @@ async def test_the_person_is_asked_once() -> None:
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert (await answered(services, request.run_id, state, choice=1)).status == "completed"
-    assert [event.name for event in events(services, request.run_id)].count("ASK_USER") == 1
+    assert [event.name for event in events_of(services, request.run_id)].count("ASK_USER") == 1
     messages = scripted(services.chat_model).conversations[-1]
     refusals = {message.call_id for message in messages if "can be asked once" in message.text}
     assert refusals == {"c2", "c3"}
@@ -191,4 +185,4 @@ async def test_a_worker_that_died_before_it_asked_asks_when_it_comes_again() -> 
         observation = await perform(step, services)
         assert isinstance(observation, LooksFurther)
         assert observation.expires_at
-        assert [event.name for event in events(services, run_id)].count("ASK_USER") == 1
+        assert [event.name for event in events_of(services, run_id)].count("ASK_USER") == 1

@@ -18,10 +18,9 @@ from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import scripted
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, perform
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, corpus_services, events_of, plan
 
 QUESTION = "What was the revenue in the report?"
 REVENUE = Model(
@@ -48,18 +47,13 @@ async def answer(services: Services, run_id: str, **body: Any) -> bool:
     return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services)
 
 
-def events(services: Services, run_id: str) -> list[RunEvent]:
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return services.run_log.events(run_id)
-
-
 def last_prompt(services: Services) -> str:
     return scripted(services.chat_model).prompts[-1].user
 
 
 async def test_the_options_are_in_the_stream_and_in_the_run() -> None:
     services, run_id, _ = await asking()
-    (asked,) = [event for event in events(services, run_id) if event.name == "ASK_USER"]
+    (asked,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
     assert [(option["number"], option["filename"]) for option in asked.data["options"]] == [
         (1, "report-2023.pdf"),
         (2, "report-2024.pdf"),
@@ -118,7 +112,9 @@ async def test_without_an_answer_in_time_all_options_are_read_and_it_is_said() -
     await run_to_end(run_id, services, observe(state, AnswerTimedOut()))
     assert (await view_of(services, run_id)).status == "completed"
     assert "report-2023.pdf" in last_prompt(services)
-    assert any("No answer came in time" in str(event.data.get("text")) for event in events(services, run_id))
+    assert any(
+        "No answer came in time" in str(event.data.get("text")) for event in events_of(services, run_id)
+    )
     with pytest.raises(ConflictError):
         await answer(services, run_id, choice=1)
 
@@ -139,10 +135,10 @@ async def test_nobody_answers_what_was_not_asked() -> None:
 
 async def test_steps_of_a_question_back_may_run_twice() -> None:
     services, run_id, state = await asking()
-    before = events(services, run_id)
+    before = events_of(services, run_id)
     ask = Prepare(step=1)
     assert isinstance(await perform(StepInput(run_id=run_id, action=ask), services), UserAsked)
-    assert events(services, run_id) == before
+    assert events_of(services, run_id) == before
     await answer(services, run_id, choice=2)
     taken = next_action(observe(state, AnswerArrived()))
     assert isinstance(taken, TakeAnswer)

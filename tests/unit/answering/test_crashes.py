@@ -16,7 +16,7 @@ from shared.runs.models import ChatRequest, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.dying import Died
-from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.run_log import ForgetfulLog, InMemoryRunLog
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services
 
@@ -42,14 +42,6 @@ class DyingLog(InMemoryRunLog):
         if dies:
             raise Died
         return end
-
-
-class ForgetfulLog(InMemoryRunLog):
-    """Loses the reply to every append, so that the transport sends it twice."""
-
-    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        await super().append(run_id, events, at_offset=at_offset)
-        return await super().append(run_id, events, at_offset=at_offset)
 
 
 async def answered(services: Services, run_id: str) -> RunView:

@@ -31,14 +31,13 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.scripts import delay_s, next_action, observe, perform, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.lines import keep_state, stored_delegation
-from tests.world import ANNA, Model, add_document, corpus_services, plan
+from tests.world import ANNA, Model, add_document, corpus_services, events_of, plan
 from tests.world import ask as run_question
 
 NAME = "delegation_policy_decision"
@@ -170,8 +169,7 @@ async def test_readers_learn_of_the_decision_before_the_sub_agents_have_ended() 
     async def looking(
         starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
     ) -> tuple[SubagentEnd, ...]:
-        assert isinstance(services.run_log, InMemoryRunLog)
-        seen.extend(services.run_log.events(starts[0].run_id))
+        seen.extend(events_of(services, starts[0].run_id))
         return await silent(starts, until, services)
 
     await ask(services, looking)

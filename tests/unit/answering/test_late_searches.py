@@ -16,11 +16,10 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.faulty_writers import CITED, QUESTION, answer_of, hurried, warnings_in
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, corpus_services, events_of, plan
 
 UNFINISHED = "The search took too long."
 
@@ -49,8 +48,7 @@ async def asked(
     request = await begin_run(ChatRequest(question=question), ANNA, services, arrived_at)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return view, services.run_log.events(request.run_id)
+    return view, events_of(services, request.run_id)
 
 
 async def with_late(searches: dict[str, Any] | None = None, **settings: Any) -> Services:

@@ -19,9 +19,9 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, start
 from tests.unit.answering.test_delegating import delegate_call, finding
-from tests.world import ANNA, QUESTION, World, ask, plan
+from tests.world import ANNA, QUESTION, World, ask, plan, remove_row
 
-Change = Callable[[AnsweringServices, str], Awaitable[None]]
+Change = Callable[[Services, str], Awaitable[None]]
 
 
 async def narrow(services: AnsweringServices, doc_id: str) -> None:
@@ -30,13 +30,6 @@ async def narrow(services: AnsweringServices, doc_id: str) -> None:
     assert state is not None
     closed = Rights(acl=("somebody",))
     await services.documents.replace(state.model_copy(update={"rights": closed, "wanted_rights": closed}))
-
-
-async def delete(services: AnsweringServices, doc_id: str) -> None:
-    """Delete a document's row."""
-    state = await services.documents.get(doc_id)
-    assert state is not None
-    await services.documents.delete(state)
 
 
 async def publish(services: AnsweringServices, doc_id: str) -> None:
@@ -65,7 +58,7 @@ async def asked_with(change: Change, services: Services) -> RunView:
     return await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
 
 
-@pytest.mark.parametrize("change", [narrow, delete, publish])
+@pytest.mark.parametrize("change", [narrow, remove_row, publish])
 async def test_a_document_that_changes_before_the_turn_is_neither_shown_nor_cited(change: Change) -> None:
     services = await two_pumps()
     view = await asked_with(change, services)

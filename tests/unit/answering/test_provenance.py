@@ -13,11 +13,9 @@ from shared.answering.run_end import project_run
 from shared.answering.runs import begin_run
 from shared.answering.services import AnsweringServices
 from shared.answering.subagent_models import SubagentEnd, SubagentStart, SubagentState
-from shared.conversations.memory import remember
-from shared.conversations.models import RememberTask
 from shared.evidence.repairs import RepairedQuotations
 from shared.platform.language_models.models import Message, ModelTurn, Prompt, ToolCall
-from shared.platform.names import RUN_LOG, TURNS_QUEUE
+from shared.platform.names import RUN_LOG
 from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AgentDefinition
@@ -33,7 +31,7 @@ from shared.tools.registry import TOOLS
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_settings
-from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import remember_queued
 from tests.unit.subagents.lines import keep_state
 from tests.world import ANNA, UPLOADED, World, ask, plan
 
@@ -199,9 +197,7 @@ async def test_earlier_turns_are_marked() -> None:
 async def test_remembered_answers_are_named() -> None:
     made = await world(calling(("recall_memory", '{"query": "pressure"}')))
     first, _ = await made.ask(question="At what pressure?")
-    assert isinstance(made.services.queues, InMemoryTaskQueues)
-    for message in made.services.queues.take(TURNS_QUEUE):
-        await remember(RememberTask.model_validate_json(message), made.services)
+    await remember_queued(made.services)
     services = replace(made.services, chat_model=calling(("recall_memory", '{"query": "pressure"}')))
     view, _ = await ask(services, "What did I ask?")
     assert (await provenance(services, view)).run_ids == (first.run_id,)

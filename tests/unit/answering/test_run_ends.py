@@ -15,7 +15,6 @@ from shared.answering.shown_answer import shown_text
 from shared.answering.steps import AnswerWritten, CommitAnswer, RunClosed, StepFields, StepInput, TakeTurn
 from shared.platform.errors import ConflictError
 from shared.runs.event_log import open_event_log
-from shared.runs.events import RunEvent
 from shared.runs.journal import read_journal
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest
@@ -25,7 +24,7 @@ from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, perform, start
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, corpus_services, events_of, plan
 
 WRITE = TakeTurn(step=2, prepared_step=1)
 ANSWERED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
@@ -55,11 +54,6 @@ async def stored_turn(services: Services, run_id: str) -> Turn | None:
     return await journal.find(2, Turn, "turn") if journal.completion(2) else None
 
 
-def events(services: Services, run_id: str) -> list[RunEvent]:
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return services.run_log.events(run_id)
-
-
 async def status(services: Services, run_id: str) -> str:
     return (await owned_run(run_id, ANNA, services.runs)).status
 
@@ -69,10 +63,10 @@ async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> N
     run_id = await begun(services, steps=1)
     for _ in range(2):
         assert (await cancel_run(run_id, services)).status == "cancelled"
-    seen = events(services, run_id)
+    seen = events_of(services, run_id)
     assert (seen[-1].name, seen[-1].data["type"]) == ("ERROR", "RunCancelledError")
     assert isinstance(await perform(StepInput(run_id=run_id, action=WRITE), services), RunClosed)
-    assert events(services, run_id) == seen
+    assert events_of(services, run_id) == seen
     assert await stored_turn(services, run_id) is None
 
 
@@ -89,7 +83,7 @@ async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
 
     step = StepInput(run_id=run_id, action=WRITE)
     assert isinstance(await perform(step, replace(services, chat_model=Cancelled())), RunClosed)
-    assert events(services, run_id)[-1].name == "ERROR"
+    assert events_of(services, run_id)[-1].name == "ERROR"
 
 
 async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_completed() -> None:
@@ -111,7 +105,7 @@ async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_co
     ended = await perform(StepInput(run_id=run_id, action=commit), replace(services, run_log=log))
     assert isinstance(ended, RunClosed)
     assert await status(services, run_id) == "cancelled"
-    assert [event.name for event in events(services, run_id)].count("COMPLETE") == 0
+    assert [event.name for event in events_of(services, run_id)].count("COMPLETE") == 0
 
 
 async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
@@ -143,7 +137,7 @@ async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
     stored = await stored_turn(services, run_id)
     assert stored is not None
     assert stored.answer.text.startswith("The other attempt: ")
-    assert shown_text(events(services, run_id)) == stored.answer.text
+    assert shown_text(events_of(services, run_id)) == stored.answer.text
 
 
 async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
@@ -168,7 +162,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     results = await asyncio.gather(*(perform(step, replace(services, chat_model=model)) for model in models))
     stored = await stored_turn(services, run_id)
     assert stored is not None
-    assert shown_text(events(services, run_id)) == stored.answer.text
+    assert shown_text(events_of(services, run_id)) == stored.answer.text
     assert len({result.model_dump_json() for result in results}) == 1
 
 
@@ -215,4 +209,4 @@ async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
     services = await corpus_services(Model(plan(), answer=ABSTAINING), settings=settings)
     run_id = await begun(services)
     await run_to_end(run_id, services)
-    assert [event.name for event in events(services, run_id)].count("TOOL_STARTED") == 1
+    assert [event.name for event in events_of(services, run_id)].count("TOOL_STARTED") == 1

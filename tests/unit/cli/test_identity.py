@@ -3,10 +3,8 @@
 import io
 import json
 import stat
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +16,7 @@ from cli.api import Api
 from cli.errors import CommandError
 from cli.identity import token_for
 from cli.session_file import AzureLogin, Session, keep_session, read_session, session_path
+from tests.http_server import Answer, HttpServer, Request, json_answer
 
 URL = "http://127.0.0.1:9"  # nobody is there
 
@@ -115,42 +114,22 @@ def test_a_user_of_the_local_stack_signs_in_by_name(
     assert capsys.readouterr().out == "t1\n"
 
 
-class _Endpoint(BaseHTTPRequestHandler):
-    """App Service's endpoint of a managed identity, as azure-identity asks it."""
-
-    asked: list[str] = []  # noqa: RUF012  # one server at a time
-
-    def do_GET(self) -> None:
-        resource = parse_qs(urlsplit(self.path).query)["resource"][0]
-        self.asked.append(resource)
-        token = f"token-{len(self.asked)}"
-        until = str(int(time.time()) + 3600)
-        body = json.dumps(
-            {"access_token": token, "expires_on": until, "resource": resource, "token_type": "Bearer"}
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A managed identity, and what it was asked for."""
-    _Endpoint.asked = []
-    with HTTPServer(("127.0.0.1", 0), _Endpoint) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{server.server_port}/msi/token")
+    """App Service's endpoint of a managed identity: yields the resources for which tokens were requested."""
+    resources: list[str] = []
+
+    def respond(request: Request) -> Answer:
+        resource = parse_qs(urlsplit(request.target).query)["resource"][0]
+        resources.append(resource)
+        token = {"access_token": f"token-{len(resources)}", "token_type": "Bearer"}
+        return json_answer({**token, "resource": resource, "expires_on": str(int(time.time()) + 3600)})
+
+    with HttpServer(respond) as server:
+        monkeypatch.setenv("IDENTITY_ENDPOINT", f"{server.url}/msi/token")
         monkeypatch.setenv("IDENTITY_HEADER", "h")
         monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "ManagedIdentityCredential")
-        yield _Endpoint.asked
-        server.shutdown()
-        thread.join()
+        yield resources
 
 
 def test_azure_gives_a_token_for_the_app_and_renews_it(azure: list[str]) -> None:

@@ -5,15 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from shared.conversations.branches import branch_thread
-from shared.conversations.models import Branch, EraseTask
+from shared.conversations.models import Branch
 from shared.conversations.threads import clear_thread, delete_thread, owned_thread, read_messages
-from shared.erasure.threads import erase
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
-from shared.platform.names import ERASURES_QUEUE
 from shared.runs.models import RunRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import erase_queued
 from tests.unit.conversations.test_threads import ask, begin, questions_of
 from tests.world import ANNA, BEN, corpus_services
 
@@ -33,16 +31,10 @@ async def branched(services: Services, run: RunRequest, thread_id: str = "branch
     return (await branch_thread(branch, None, ANNA, services, thread_id)).thread_id
 
 
-async def erase_waiting(services: Services) -> None:
-    """Both passes of every erasure that was asked for."""
-
-    async def stop(run_id: str) -> None:
-        return None
-
-    assert isinstance(services.queues, InMemoryTaskQueues)
+async def erase_twice(services: Services) -> None:
+    """Make both passes of every erasure that was requested."""
     for _ in range(2):
-        for message in services.queues.take(ERASURES_QUEUE):
-            await erase(EraseTask.model_validate_json(message), services, stop)
+        await erase_queued(services)
 
 
 async def test_an_earlier_question_is_asked_otherwise_and_no_answer_is_lost() -> None:
@@ -65,15 +57,15 @@ async def test_answers_last_until_the_last_thread_that_shows_them_is_gone() -> N
     first = await branched(services, runs[1])
     second = await branched(services, runs[0], "second")
     await delete_thread(runs[0].thread_id, ANNA, services)
-    await erase_waiting(services)
+    await erase_twice(services)
     assert await questions_of(services, first) == list(QUESTIONS[:2])
     assert await services.runs.get(runs[2].run_id) is None
     await clear_thread(first, ANNA, services)
-    await erase_waiting(services)
+    await erase_twice(services)
     assert await services.runs.get(runs[1].run_id) is None
     assert await questions_of(services, second) == [QUESTIONS[0]]
     await delete_thread(second, ANNA, services)
-    await erase_waiting(services)
+    await erase_twice(services)
     assert await services.runs.get(runs[0].run_id) is None
 
 
@@ -85,7 +77,7 @@ async def test_a_branch_of_a_branch_holds_the_same_answers() -> None:
     second = (await branch_thread(branch, "Named", ANNA, services, "second")).thread_id
     for thread_id in (runs[0].thread_id, first):
         await delete_thread(thread_id, ANNA, services)
-    await erase_waiting(services)
+    await erase_twice(services)
     assert await questions_of(services, second) == [QUESTIONS[0]]
 
 

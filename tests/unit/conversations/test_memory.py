@@ -20,6 +20,7 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import remember_queued
 from tests.unit.conversations.test_threads import ask
 from tests.world import ANNA, BEN, Model, corpus_services, plan
 
@@ -27,11 +28,6 @@ from tests.world import ANNA, BEN, Model, corpus_services, plan
 def tasks(services: Services) -> list[RememberTask]:
     assert isinstance(services.queues, InMemoryTaskQueues)
     return [RememberTask.model_validate_json(message) for message in services.queues.take(TURNS_QUEUE)]
-
-
-async def remember_all(services: Services) -> None:
-    for task in tasks(services):
-        await remember(task, services)
 
 
 def rows(services: Services) -> dict[str, IndexRow]:
@@ -68,7 +64,7 @@ async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() ->
 async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again() -> None:
     services = await corpus_services()
     await ask(services, "At what pressure does the pump run?")
-    await remember_all(services)
+    await remember_queued(services)
     search = MemorySearch(services, ANNA)
     assert (await search.recall("pressure"))[0].answer_summary == "It runs at 15 bar."
     assert isinstance(services.documents_index, InMemorySearchIndex)
@@ -85,7 +81,7 @@ async def test_a_message_that_was_lost_is_made_good_by_the_next() -> None:
     first = await ask(services, "At what pressure does the pump run?")
     tasks(services)
     second = await ask(services, "And why?", first.thread_id)
-    await remember_all(services)
+    await remember_queued(services)
     assert set(rows(services)) == {first.run_id, second.run_id}
 
 
@@ -94,7 +90,7 @@ async def test_recalled_are_ones_own_questions_alone() -> None:
     await ask(services, "At what pressure does the pump run?", user=ANNA)
     await ask(services, "What is the travel allowance in Bern?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
-    await remember_all(services)
+    await remember_queued(services)
     found = await RecallMemory(MemorySearch(services, ANNA)).execute(query="pump pressure")
     assert found["success"] is True
     assert found["memories"][0]["question"] == "At what pressure does the pump run?"
@@ -111,7 +107,7 @@ async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
     services = await corpus_services()
     await ask(services, "At what pressure does the pump run?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
-    await remember_all(services)
+    await remember_queued(services)
     recall = RecallMemory(MemorySearch(services, ANNA))
     result = await recall.execute(query="pump", **more)
     assert next(iter(more)) in result.pop("hints")[0]
@@ -135,7 +131,7 @@ async def test_without_a_user_there_are_no_memories(user: UserContext | None) ->
 async def test_a_user_id_cannot_widen_the_filter() -> None:
     services = await corpus_services()
     await ask(services, "At what pressure does the pump run?")
-    await remember_all(services)
+    await remember_queued(services)
     mallory = UserContext(user_id="x' or user_id ne 'x")
     assert (await list_memories(mallory, services, 10)).memories == ()
 
@@ -144,7 +140,7 @@ async def test_memories_come_in_pages_newest_first() -> None:
     services = await corpus_services()
     for number in range(3):
         await ask(services, f"question {number}")
-    await remember_all(services)
+    await remember_queued(services)
     page = await list_memories(ANNA, services, 2)
     rest = await list_memories(ANNA, services, 2, page.cursor)
     shown = [memory.question for memory in (*page.memories, *rest.memories)]
@@ -158,15 +154,15 @@ async def test_what_is_forgotten_does_not_come_back() -> None:
     services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     await ask(services, "Of Ben?", user=BEN)
-    await remember_all(services)
+    await remember_queued(services)
     late = await ask(services, "A question whose message waits.", first.thread_id)
     assert (await forget_all(ANNA, services.memory_index, services.threads)).deleted == 1
-    await remember_all(services)
+    await remember_queued(services)
     assert late.run_id not in rows(services)
     assert [row["user_id"] for row in rows(services).values()] == ["ben"]
     assert (await forget_all(ANNA, services.memory_index, services.threads)).deleted == 0
     await ask(services, "A new question.")
-    await remember_all(services)
+    await remember_queued(services)
     assert [one.question for one in (await list_memories(ANNA, services, 9)).memories] == ["A new question."]
 
 
@@ -175,7 +171,7 @@ async def test_turns_that_went_before_their_message_are_not_remembered(remove: A
     services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     await remove(asked.thread_id, ANNA, services)
-    await remember_all(services)
+    await remember_queued(services)
     assert rows(services) == {}
 
 
@@ -191,7 +187,7 @@ async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> N
         await upload(rows)
 
     index.upload = upload_late  # type: ignore[method-assign]
-    await remember_all(services)
+    await remember_queued(services)
     assert rows(services) == {}
 
 
@@ -202,10 +198,10 @@ async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> 
     )
     first = await ask(services, "q1")
     for number in range(2, 6):
-        await remember_all(services)
+        await remember_queued(services)
         await ask(services, f"q{number}", first.thread_id)
     assert all(prompt.name != "summarise_turns" for prompt in model.prompts)
-    await remember_all(services)
+    await remember_queued(services)
     (prompt,) = [prompt for prompt in model.prompts if prompt.name == "summarise_turns"]
     assert all(f">q{number}<" in prompt.user for number in (1, 2, 3))
     assert ">q4<" not in prompt.user
@@ -214,7 +210,7 @@ async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> 
     assert [turn.question for turn in conversation.turns] == ["q4", "q5"]
     for number in range(6, 9):
         await ask(services, f"q{number}", first.thread_id)
-    await remember_all(services)
+    await remember_queued(services)
     last = [prompt for prompt in model.prompts if prompt.name == "summarise_turns"][-1]
     assert "<previous_summary>They spoke of pumps.</previous_summary>" in last.user
     assert ">q3<" not in last.user
@@ -234,7 +230,7 @@ async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> 
         return ConversationSummary(summary="They spoke of pumps.")
 
     services.chat_model.parse = clear_first  # type: ignore[method-assign]
-    await remember_all(services)
+    await remember_queued(services)
     assert conversation_from(*await thread_and_turns(first.thread_id, ANNA, services.threads)).summary == ""
 
 
@@ -278,7 +274,7 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
 async def test_an_abstention_is_not_remembered() -> None:
     services = await corpus_services(Model(plan(), answer='<gap missing="the weight" next_step="Ask Ann."/>'))
     asked = await ask(services, "How heavy is the pump?")
-    await remember_all(services)
+    await remember_queued(services)
     assert rows(services) == {}
     (turn,) = await services.threads.turns("anna", asked.thread_id, 10)
     assert (turn.status, turn.is_remembered) == ("answered", True)

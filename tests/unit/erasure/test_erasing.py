@@ -9,12 +9,10 @@ from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.runs import view_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import CommitAnswer, RunClosed, StepFailed, StepInput
-from shared.conversations.memory import remember
-from shared.conversations.models import EraseTask, RememberTask
 from shared.conversations.threads import clear_thread, delete_thread, list_threads, read_messages
-from shared.erasure.threads import LAST_PASS_AFTER_S, erase
+from shared.erasure.threads import LAST_PASS_AFTER_S
 from shared.platform.errors import NotFoundError
-from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE, WORK
+from shared.platform.names import ERASURES_QUEUE, RUN_LOG, WORK
 from shared.runs.models import RunRequest
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
@@ -22,6 +20,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryRunStore, InMemoryTaskQueues, InMemoryThreadStore
+from tests.queued_work import erase_queued, remember_queued
 from tests.scripts import next_action, observe, perform, start
 from tests.unit.conversations.test_threads import ask, begin
 from tests.world import ANNA, BEN, corpus_services
@@ -34,21 +33,6 @@ STOPPED: list[str] = []
 
 async def stop(run_id: str) -> None:
     STOPPED.append(run_id)
-
-
-async def remember_all(services: Services) -> None:
-    assert isinstance(services.queues, InMemoryTaskQueues)
-    for message in services.queues.take(TURNS_QUEUE):
-        await remember(RememberTask.model_validate_json(message), services)
-
-
-async def erase_waiting(services: Services) -> list[float]:
-    """Handle the messages that wait; their delays."""
-    assert isinstance(services.queues, InMemoryTaskQueues)
-    waiting = services.queues.messages.pop(ERASURES_QUEUE, [])
-    for message, _ in waiting:
-        await erase(EraseTask.model_validate_json(message), services, stop)
-    return [delay_s for _, delay_s in waiting]
 
 
 def traces(services: Services, run_id: str) -> list[str]:
@@ -82,12 +66,12 @@ async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() ->
     second = await ask(services, "And why?", first.thread_id)
     other = await ask(services, "At what pressure does the pump run?")
     of_ben = await ask(services, "What was the revenue?", user=BEN)
-    await remember_all(services)
+    await remember_queued(services)
     kept = {run.run_id: traces(services, run.run_id) for run in (other, of_ben)}
     await delete_thread(first.thread_id, ANNA, services)
-    assert await erase_waiting(services) == [0]
+    assert await erase_queued(services, stop) == [0]
     assert traces(services, first.run_id) + traces(services, second.run_id) == []
-    assert await erase_waiting(services) == [LAST_PASS_AFTER_S]
+    assert await erase_queued(services, stop) == [LAST_PASS_AFTER_S]
     assert isinstance(services.threads, InMemoryThreadStore)
     assert services.threads.thread_ids == {other.thread_id, of_ben.thread_id}
     assert {run_id: traces(services, run_id) for run_id in kept} == kept
@@ -101,9 +85,9 @@ async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
     first = await ask(services, "At what pressure does the pump run?")
     await clear_thread(first.thread_id, ANNA, services)
     later = await ask(services, "And why?", first.thread_id)
-    await remember_all(services)
-    await erase_waiting(services)
-    await erase_waiting(services)
+    await remember_queued(services)
+    await erase_queued(services, stop)
+    await erase_queued(services, stop)
     assert traces(services, first.run_id) == []
     assert "m" in traces(services, later.run_id)
     shown = await read_messages(first.thread_id, ANNA, services, 10)
@@ -122,7 +106,7 @@ async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> N
     for step in range(60):
         if step == steps_before:
             await delete_thread(request.thread_id, ANNA, services)
-            await erase_waiting(services)
+            await erase_queued(services, stop)
             deleted = True
         action = next_action(state)
         if isinstance(action, RunEnd):
@@ -136,8 +120,8 @@ async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> N
     assert "record" not in traces(services, request.run_id)
     assert "log" not in traces(services, request.run_id)
     assert f"{RUN_LOG}/{request.run_id}/answer.json" not in traces(services, request.run_id)
-    await remember_all(services)
-    await erase_waiting(services)
+    await remember_queued(services)
+    await erase_queued(services, stop)
     assert traces(services, request.run_id) == []
 
 
@@ -158,7 +142,7 @@ async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> Non
 
     async def late(container: str, name: str, content: bytes, **given: Any) -> None:
         await delete_thread(request.thread_id, ANNA, services)
-        await erase_waiting(services)
+        await erase_queued(services, stop)
         await write(container, name, content, **given)
 
     services.blobs.write = late  # type: ignore[method-assign]
@@ -178,7 +162,7 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     await clear_thread(request.thread_id, ANNA, services)
     kept = [(WORK, name) for name in blob_names(services, WORK)]
     contents = [(container, name, await services.blobs.read(container, name)) for container, name in kept]
-    await erase_waiting(services)
+    await erase_queued(services, stop)
     for container, name, content in contents:
         await services.blobs.write(container, name, content)
     await services.runs.create(record)
@@ -190,7 +174,7 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     turn = await services.threads.turn("anna", request.thread_id, 1)
     assert turn is not None
     assert (turn.status, turn.question, turn.answer) == ("erased", "", "")
-    await erase_waiting(services)
+    await erase_queued(services, stop)
     assert traces(services, request.run_id) == []
 
 
@@ -202,7 +186,7 @@ async def test_a_commit_that_the_erasure_overtakes_leaves_nothing() -> None:
 
     async def overtaken(record: object) -> None:
         await delete_thread(request.thread_id, ANNA, services)
-        await erase_waiting(services)
+        await erase_queued(services, stop)
         await replace(record)  # type: ignore[arg-type]
 
     services.runs.replace = overtaken  # type: ignore[method-assign]
@@ -224,7 +208,7 @@ async def test_readers_of_a_run_see_its_end_before_its_log_goes() -> None:
 
     services.run_log.append = watched  # type: ignore[method-assign]
     await delete_thread(request.thread_id, ANNA, services)
-    await erase_waiting(services)
+    await erase_queued(services, stop)
     assert seen[-1] == "ERROR"
     assert request.run_id not in services.run_log.logs
 
@@ -236,8 +220,8 @@ async def test_an_erasure_whose_message_was_lost_is_asked_for_again() -> None:
     assert isinstance(services.queues, InMemoryTaskQueues)
     services.queues.take(ERASURES_QUEUE)
     assert await resume_erasures(services.threads, services.queues) == 1
-    await erase_waiting(services)
-    await erase_waiting(services)
+    await erase_queued(services, stop)
+    await erase_queued(services, stop)
     assert await resume_erasures(services.threads, services.queues) == 0
     assert traces(services, asked.run_id) == []
 

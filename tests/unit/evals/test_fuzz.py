@@ -1,10 +1,7 @@
 """Requests from the description: how many of each call, always the same ones, and the report on answers."""
 
 import collections
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -14,6 +11,7 @@ from evals.fuzz.sending import Seen, Sender
 from evals.fuzz.things import Things
 from functions.http.openapi.description import describe_operations
 from tests.api_routes import api_operations
+from tests.http_server import Answer, HttpServer, Request, json_answer
 
 FEW = ("create_thread", "get_threads", "get_thread", "answer_run", "get_health")
 
@@ -57,39 +55,18 @@ def test_only_answers_as_described_are_clean() -> None:
     assert not is_clean(report([seen("health", 503)], []))
 
 
-class _Wrong(BaseHTTPRequestHandler):
-    """Fails at one call, keeps to the description at another, and to nothing anywhere else."""
-
-    def _answer(self) -> None:
-        answers = {
-            "/api/health": (500, {"status": "ok"}),
-            "/api/health/ready": (200, {"status": "ok", "failed": {}}),
-        }
-        status, body = answers.get(self.path.partition("?")[0], (200, {"surprise": 1}))
-        content = json.dumps(body).encode()
-        length = int(self.headers.get("Content-Length") or 0)
-        self.rfile.read(length)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = _answer  # noqa: N815  # the names that the base class looks for
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  # the base class's name
-        """Nothing: tests read no log of it."""
+def respond_wrongly(request: Request) -> Answer:
+    """Fail at one call, keep to the description at another, and to nothing anywhere else."""
+    path = request.target.partition("?")[0]
+    if path == "/api/health":
+        return json_answer({"status": "ok"}, 500)
+    return json_answer({"status": "ok", "failed": {}} if path == "/api/health/ready" else {"surprise": 1})
 
 
 @pytest.fixture(name="wrong_app")
 def make_wrong_app() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Wrong)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/api"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with HttpServer(respond_wrongly) as server:
+        yield f"{server.url}/api"
 
 
 def test_an_app_that_fails_or_answers_otherwise_is_found(wrong_app: str) -> None:

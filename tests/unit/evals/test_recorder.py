@@ -1,57 +1,34 @@
 """What the recorder keeps of model calls, over its own HTTP, before an endpoint made up here."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 
 from evals.real.recorder import Endpoint, Recorder, recording
+from tests.http_server import Answer, HttpServer, Request, json_answer
 
 TRACE = "5b8aa5a2d2c872e8321cf37308d69df2"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 8}}
 
 
-class _Model(BaseHTTPRequestHandler):
-    """Says its own name; streams if it is asked to."""
-
-    name = ""
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        told = {
-            "by": self.name,
-            "model": request["model"],
-            "key": self.headers["Authorization"],
-            "usage": USAGE,
-        }
-        self.send_response(200)
-        if request.get("stream"):
-            self.send_header("Content-Type", "text/event-stream")
-            self.end_headers()
-            chunks = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [], **told}]
-            self.wfile.write("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks).encode())
-            self.wfile.write(b"data: [DONE]\n\n")
-            return
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(told).encode())
-
-
 @contextmanager
 def endpoint(name: str) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Named", (_Model,), {"name": name}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    """Yield the URL of a model that says its own name, in a stream if it is asked to."""
+
+    def respond(request: Request) -> Answer:
+        asked = json.loads(request.body)
+        key = request.headers["Authorization"]
+        told = {"by": name, "model": asked["model"], "key": key, "usage": USAGE}
+        if not asked.get("stream"):
+            return json_answer(told)
+        chunks = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [], **told}]
+        frames = [f"data: {data}\n\n" for data in (*map(json.dumps, chunks), "[DONE]")]
+        return 200, {"Content-Type": "text/event-stream"}, "".join(frames).encode()
+
+    with HttpServer(respond) as server:
+        yield f"{server.url}/v1"
 
 
 @contextmanager

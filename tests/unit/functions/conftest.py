@@ -1,24 +1,17 @@
 """Documents over HTTP, everything below the ports in memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from shared.ingestion.parser_process import parsers
 from shared.wiring import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 
 AsUser = Callable[..., httpx.AsyncClient]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
 
 
 @pytest.fixture

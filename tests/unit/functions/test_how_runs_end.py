@@ -19,12 +19,11 @@ from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import GOOD, READY, stored_child
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, corpus_services, events_of, plan
 
 pytestmark = pytest.mark.attack("limits")
 
@@ -77,12 +76,11 @@ async def test_run_cancelled_while_its_answer_is_read_is_charged(
 ) -> None:
     model = Pausing()
     services = await corpus_services(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
-    assert isinstance(services.run_log, InMemoryRunLog)
     async with make_http(services) as http:
         request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
         run = asyncio.create_task(run_to_end(request.run_id, services))
         await model.is_paused.wait()
-        assert any(event.name == "CITATION" for event in services.run_log.events(request.run_id))
+        assert any(event.name == "CITATION" for event in events_of(services, request.run_id))
         assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == 200
         assert await charged(http) > 1000, "the prompts that were read"
         model.goes_on.set()
@@ -106,12 +104,11 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     services = await corpus_services(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
     connect(monkeypatch, services)
     app = make_app(Client())
-    assert isinstance(services.run_log, InMemoryRunLog)
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     run = asyncio.create_task(run_to_end(request.run_id, services))
     await model.is_paused.wait()
     shown = "".join(
-        event.data["text"] for event in services.run_log.events(request.run_id) if event.name == "TOKEN"
+        event.data["text"] for event in events_of(services, request.run_id) if event.name == "TOKEN"
     )
     assert "15 bar" in shown
     async with as_user(app, ANNA.user_id, groups=["engineering"]) as anna:

@@ -16,19 +16,18 @@ from shared.answering.provenance import keep_provenance, stored_provenance
 from shared.answering.runs import begin_run
 from shared.answering.share_models import SharePointer, StoredShare
 from shared.answering.shares import POINTERS, purge_shares
-from shared.conversations.models import EraseTask
 from shared.conversations.threads import clear_thread, delete_thread
 from shared.documents.state import DocumentState
 from shared.erasure.models import EraseUserTask
 from shared.erasure.passes import advance
 from shared.erasure.requests import ask_for_erasure
-from shared.erasure.threads import erase
 from shared.platform.blobs import read_model, write_model
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, WORK
 from shared.runs.models import ChatRequest, RunRequest
 from shared.runs.provenance import Obstacle, UsedDocument
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import erase_queued
 from tests.unit.erasure.erasing_fakes import Orchestrations
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
@@ -179,15 +178,9 @@ async def delete(services: Services, run: RunRequest, share: str) -> None:
     await delete_thread(run.thread_id, ANNA, services)
 
 
-async def erase_waiting(services: Services, run: RunRequest, share: str) -> None:
+async def delete_and_erase(services: Services, run: RunRequest, share: str) -> None:
     await delete(services, run, share)
-    assert isinstance(services.queues, InMemoryTaskQueues)
-
-    async def stop(run_id: str) -> None:
-        pass
-
-    for message in services.queues.take(ERASURES_QUEUE):
-        await erase(EraseTask.model_validate_json(message), services, stop)
+    await erase_queued(services)
 
 
 async def erase_owner(services: Services, run: RunRequest, share: str) -> None:
@@ -203,7 +196,7 @@ async def turn_off(services: Services, run: RunRequest, share: str) -> None:
     services.settings = OFF
 
 
-ENDS: list[Change] = [expire, clear, delete, erase_waiting, erase_owner, turn_off]
+ENDS: list[Change] = [expire, clear, delete, delete_and_erase, erase_owner, turn_off]
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -423,7 +416,7 @@ async def test_erasing_a_run_leaves_nothing_of_its_shares(
 ) -> None:
     run = await answered(services)
     share = await shared(anna, run)
-    await erase_waiting(services, run, share)
+    await delete_and_erase(services, run, share)
     assert [one.name async for one in services.blobs.list_blobs(WORK, POINTERS)] == []
     assert [one.name async for one in services.blobs.list_blobs(RUN_LOG, run.run_id)] == []
 

@@ -16,8 +16,7 @@ from shared.answering.models import Preparation
 from shared.answering.provenance import stored_provenance
 from shared.answering.runs import begin_run
 from shared.conversations.files import MAX_FILES_AT_ONCE, expire_files
-from shared.conversations.memory import remember
-from shared.conversations.models import EraseTask, RememberTask
+from shared.conversations.models import EraseTask
 from shared.documents.state import DocumentState
 from shared.erasure import passes, threads
 from shared.erasure.models import EraseUserTask
@@ -29,7 +28,7 @@ from shared.ingestion.registry import FORMATS
 from shared.ingestion.rights import note_event
 from shared.platform.errors import ConflictError, ModelFixableError
 from shared.platform.language_models.models import Prompt
-from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
+from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, WORK
 from shared.platform.search import SearchRequest
 from shared.runs.events import ThoughtEvent, ValueLine
 from shared.runs.journal import Journal
@@ -39,6 +38,7 @@ from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import remember_queued, stop_nothing
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
 from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros
@@ -140,22 +140,20 @@ async def erase_waiting(services: Services, durable: IngestingClient) -> None:
     """Handle the messages of the erasures' queue and the ingestions that they start, until none is left."""
     assert isinstance(services.queues, InMemoryTaskQueues)
 
-    async def stop(_: str) -> None:
-        return
-
     async def delete_document(state: DocumentState) -> None:
         await delete(state, services)
         await start_ingestions(client_of(durable), services)
 
+    dependencies = EraseDependencies(stop_nothing, stop_nothing, delete_document)
     for _ in range(20):
         await start_ingestions(client_of(durable), services)
         await durable.run()
         for message in services.queues.take(ERASURES_QUEUE):
             if "erasure_id" in message:
                 task = EraseUserTask.model_validate_json(message)
-                await advance(task.erasure_id, services, EraseDependencies(stop, stop, delete_document))
+                await advance(task.erasure_id, services, dependencies)
             else:
-                await erase(EraseTask.model_validate_json(message), services, stop)
+                await erase(EraseTask.model_validate_json(message), services, stop_nothing)
 
 
 async def left_of(services: Services, *marks: str) -> list[str]:
@@ -266,9 +264,7 @@ async def test_its_answers_are_neither_remembered_nor_shared_nor_branched(
     await durable.run()
     run = await asked(services, thread_id)
     later = await asked(services, thread_id, "And why?")
-    assert isinstance(services.queues, InMemoryTaskQueues)
-    for message in services.queues.take(TURNS_QUEUE):
-        await remember(RememberTask.model_validate_json(message), services)
+    await remember_queued(services)
     remembered = await services.memory_index.search(SearchRequest(top=10))
     assert {str(row["memory_id"]) for row in remembered.rows} <= {before.run_id}
     for one in (run, later):

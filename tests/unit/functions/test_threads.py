@@ -12,15 +12,13 @@ from shared.answering.inline import run_to_end
 from shared.answering.retention import purge_old_runs
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
-from shared.conversations.memory import MemorySearch, remember
-from shared.conversations.models import RememberTask
+from shared.conversations.memory import MemorySearch
 from shared.conversations.thread_store import ThreadStore
-from shared.platform.names import TURNS_QUEUE
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import RunStore
 from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
-from tests.fakes.stores import InMemoryTaskQueues
+from tests.queued_work import remember_queued
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
@@ -47,27 +45,21 @@ def app(services: Services) -> ASGIApp:
     return make_app(IngestingClient(services))
 
 
-async def remember_all(services: Services) -> None:
-    assert isinstance(services.queues, InMemoryTaskQueues)
-    for message in services.queues.take(TURNS_QUEUE):
-        await remember(RememberTask.model_validate_json(message), services)
-
-
 async def test_memory_is_switched_off_and_on_again(
     anna: httpx.AsyncClient, ben: httpx.AsyncClient, services: Services
 ) -> None:
     await ask(services, QUESTION)
-    await remember_all(services)
+    await remember_queued(services)
     assert (await anna.put("/memory", json={"is_on": False})).json() == {"is_on": False}
     assert (await ben.get("/memory")).json()["is_on"] is True
     await ask(services, "And why?")
-    await remember_all(services)
+    await remember_queued(services)
     waits = await ask(services, "Since when?")
     listed = (await anna.get("/memory")).json()
     assert (listed["is_on"], [one["question"] for one in listed["memories"]]) == (False, [QUESTION])
     assert await MemorySearch(services, ANNA).recall(QUESTION) == []
     assert (await anna.put("/memory", json={"is_on": True})).status_code == 200
-    await remember_all(services)
+    await remember_queued(services)
     assert [one.question for one in await MemorySearch(services, ANNA).recall(QUESTION)] == [QUESTION]
     assert waits.run_id not in {one["memory_id"] for one in (await anna.get("/memory")).json()["memories"]}
     assert problem_of(await anna.put("/memory", json={"is_on": "no"}))[0] == 400
@@ -157,7 +149,7 @@ async def test_lists_are_ones_own(
     anna: httpx.AsyncClient, ben: httpx.AsyncClient, services: Services
 ) -> None:
     await ask(services, QUESTION)
-    await remember_all(services)
+    await remember_queued(services)
     assert (await ben.get("/threads")).json()["threads"] == []
     assert (await ben.get("/memory")).json()["memories"] == []
     assert (await ben.delete("/memory")).json() == {"deleted": 0}

@@ -11,11 +11,13 @@ import pytest
 from PIL.Image import Image
 
 from shared.documents.models import ParsedDocument
-from shared.ingestion import parser_process
+from shared.ingestion import parser_process, task
 from shared.ingestion.parser_process import ParserPool
 from shared.ingestion.parsers import tesseract as engine_module
 from shared.ingestion.parsers.tesseract import Problem
 from shared.ingestion.registry import format_of
+from shared.wiring import Services
+from tests.contract.ingestion.models import counting_services
 
 Parse = Callable[[Any, str], ParsedDocument]
 """Takes content (bytes, text, or what has a `save` method) and a suffix; parses it as a file of that kind."""
@@ -67,6 +69,18 @@ def parse(tmp_path: Path) -> Parse:
 @pytest.fixture
 def no_tesseract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "is_installed", lambda _=None: False)
+
+
+@pytest.fixture
+def services() -> Services:
+    return counting_services()
+
+
+@pytest.fixture(params=["one step", "many steps"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test twice: with short texts ingested in one step, and in many."""
+    if request.param == "many steps":
+        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 class StandIn:

@@ -1,6 +1,6 @@
 """People change a document while an ingestion, or another change, writes: nothing is lost or comes early."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,32 +9,20 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange
-from shared.ingestion import task
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct
-from shared.ingestion.parser_process import parsers
 from shared.platform.search import IndexRow, SearchRequest
 from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
 from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, drop, ingest, state_of
+from tests.contract.ingestion.models import counting_services
 from tests.fakes.replaced import Replaced
-from tests.unit.ingestion.test_killed_anywhere import WRITES, services_of_test
+from tests.unit.ingestion.test_killed_anywhere import WRITES
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 NAME = "guide.md"
 NEW_GUIDE = GUIDE.replace("16 bar", "20 bar")
 Hook = Callable[[], Awaitable[None]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
-
-
-@pytest.fixture(autouse=True, params=["one step", "many steps"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "many steps":
-        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 @dataclass
@@ -85,7 +73,7 @@ async def begin(services: Services, readers: str = "anna") -> None:
 async def test_a_wider_list_that_comes_while_a_new_version_is_written_is_not_lost() -> None:
     at = 0
     while True:
-        services = services_of_test()
+        services = counting_services()
         await begin(services)
 
         async def widen(services: Services = services, at: int = at) -> None:
@@ -107,7 +95,7 @@ async def test_a_wider_list_that_comes_while_a_new_version_is_written_is_not_los
 
 
 async def test_a_wider_list_that_comes_with_a_new_version_does_not_open_the_one_before() -> None:
-    services = services_of_test()
+    services = counting_services()
     await begin(services, readers="anna,ben")
     seen: list[str] = []
 
@@ -123,7 +111,7 @@ async def test_a_wider_list_that_comes_with_a_new_version_does_not_open_the_one_
 async def test_corrections_that_come_while_a_new_version_is_written_are_in_the_indexes() -> None:
     at = 0
     while True:
-        services = services_of_test()
+        services = counting_services()
         await begin(services)
 
         async def edit(services: Services = services) -> None:
@@ -144,7 +132,7 @@ async def test_corrections_that_come_while_a_new_version_is_written_are_in_the_i
 
 @pytest.mark.parametrize("index", ["documents_index", "content_index"])
 async def test_of_two_overlapping_changes_the_newer_one_reaches_the_indexes(index: str) -> None:
-    services = services_of_test()
+    services = counting_services()
     await drop(services, NAME, GUIDE, {"acl": "anna", "owner_id": "anna"})
     await ingest(services, NAME, "first")
     inner = getattr(services, index)

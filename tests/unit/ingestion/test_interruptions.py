@@ -1,6 +1,6 @@
 """An ingestion loses its document, or a service fails in it: the next holder or attempt ends well."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from shared.documents.versions import read_manifest
 from shared.ingestion import task
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import delete, try_again
-from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.ingestion.task import MAX_TRIES
 from shared.platform.blobs import BlobProperties
@@ -30,33 +29,10 @@ from tests.contract.ingestion.driving import (
     step_results,
     version_files,
 )
-from tests.contract.ingestion.models import (
-    DIMENSIONS,
-    CountingChatModel,
-    CountingEmbedder,
-    CountingVisionModel,
-)
 from tests.fakes.replaced import Replaced
-from tests.fakes.services import fake_services, fake_settings
 
 NAME = "guide.md"
 NEW_GUIDE = GUIDE.replace("16 bar", "20 bar")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
-
-
-@pytest.fixture
-def services() -> Services:
-    return fake_services(
-        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
-        chat_model=CountingChatModel(),
-        vision_model=CountingVisionModel(),
-        embedder=CountingEmbedder(),
-    )
 
 
 async def test_a_version_uploaded_while_stale_blocks_are_listed_keeps_its_blocks(services: Services) -> None:

@@ -1,6 +1,6 @@
 """The app is killed before and after every write of an ingestion or a change: what comes next repairs it."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,11 +9,9 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.documents.requests import AccessChange
-from shared.ingestion import task
 from shared.ingestion.admission import Admissions
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct, delete
-from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.ingestion.rights import note_event
 from shared.platform.instances import Instances
@@ -23,17 +21,12 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
 from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import GUIDE, state_of
-from tests.contract.ingestion.models import (
-    DIMENSIONS,
-    CountingChatModel,
-    CountingEmbedder,
-    CountingVisionModel,
-)
+from tests.contract.ingestion.models import counting_services
 from tests.fakes.replaced import Replaced
-from tests.fakes.services import fake_services, fake_settings
 from tests.servers import unique_name
 
-pytestmark = pytest.mark.e2e  # long: see `make e2e`
+# Long: see `make e2e`.
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("both_ways")]
 NAME = "guide.md"
 NEW_GUIDE = "# Recall\n\nPumps are recalled.\n\n" + GUIDE.replace("16 bar", "20 bar")
 ANNA = UserContext(user_id="anna")
@@ -83,15 +76,6 @@ class Killer:
 
 
 Act = Callable[[Services], Awaitable[object]]
-
-
-def services_of_test() -> Services:
-    return fake_services(
-        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
-        chat_model=CountingChatModel(),
-        vision_model=CountingVisionModel(),
-        embedder=CountingEmbedder(),
-    )
 
 
 async def put(services: Services, content: str) -> None:
@@ -161,24 +145,12 @@ async def contents(services: Services) -> str:
     return " ".join(str(row["content"]) for row in rows)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
-
-
-@pytest.fixture(autouse=True, params=["one step", "many steps"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "many steps":
-        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("act", [first_version, second_version, correction, narrowing, deletion])
 async def test_nothing_is_left_undone_or_left_over(act: Act, *, after: bool) -> None:
     at = 0
     while True:
-        services, killer = services_of_test(), Killer(at, after)
+        services, killer = counting_services(), Killer(at, after)
         await prepare(services, act)
         try:
             await act(killer.watched(services))
@@ -206,7 +178,7 @@ async def test_a_version_that_was_never_finished_leaves_its_number_and_no_block(
     """Two versions broke off at every write, and the bytes of the first one came back."""
     at = 0
     while True:
-        services, killer = services_of_test(), Killer(at, after=True)
+        services, killer = counting_services(), Killer(at, after=True)
         await prepare(services, second_version)
         try:
             await second_version(killer.watched(services))

@@ -1,7 +1,6 @@
 """How many pages wait, and how many files are fetched for them."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -12,7 +11,6 @@ from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.ingestion import page_pictures
 from shared.ingestion.page_pictures import page_picture
-from shared.ingestion.parser_process import parsers
 from shared.ingestion.task import fresh_state
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import BadDocumentError, DailyLimitError, DependencyError
@@ -23,12 +21,6 @@ from tests.unit.ingestion.pdf_files import PdfMaker
 PATH = "birds.pdf"
 VERSION = {"content_hash": "abc", "version_key": "abc-1"}
 ANNA = UserContext(user_id="anna")
-
-
-@pytest.fixture(autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
 
 
 async def test_pages_wait_without_their_file_and_not_too_many_of_them(

@@ -1,7 +1,7 @@
 """Which files wait for which, and when: a short text for no scan, and no file that is already fetched."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +26,6 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_services
 
 LONG = b"A sentence. " * 9000
-
-
-@pytest.fixture(autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
 
 
 class Busy(ParserPool):

@@ -1,6 +1,6 @@
 """What a late request of a fenced-off execution did to the index is found and mended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,48 +12,19 @@ from shared.ingestion import second_look, task
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import delete
 from shared.ingestion.models import IngestStep
-from shared.ingestion.parser_process import parsers
 from shared.ingestion.rights import note_event
 from shared.ingestion.second_look import look_again
 from shared.ingestion.task import IngestTask
 from shared.wiring import Services
 from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import GUIDE, blocks_of, drop, ingest, state_of
-from tests.contract.ingestion.models import (
-    DIMENSIONS,
-    CountingChatModel,
-    CountingEmbedder,
-    CountingVisionModel,
-)
 from tests.fakes.replaced import Replaced
-from tests.fakes.services import fake_services, fake_settings
 from tests.servers import unique_name
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 NAME = "guide.md"
 A = GUIDE
 B = GUIDE.replace("16 bar", "20 bar")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers_end() -> Iterator[None]:
-    yield
-    parsers(2048).close()
-
-
-@pytest.fixture(autouse=True, params=["one step", "many steps"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "many steps":
-        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
-
-
-@pytest.fixture
-def services() -> Services:
-    return fake_services(
-        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
-        chat_model=CountingChatModel(),
-        vision_model=CountingVisionModel(),
-        embedder=CountingEmbedder(),
-    )
 
 
 @pytest.fixture

@@ -22,11 +22,10 @@ from shared.runs.journal import committed_answer, read_journal
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
 from tests.fakes.background import background_done
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.scripts import next_action, observe, perform, start
 from tests.unit.answering.pictures import picture
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, corpus_services, events_of, plan
 
 QUESTION = "At what pressure does the pump run?"
 
@@ -116,8 +115,7 @@ async def test_it_is_recorded_after_the_last_event() -> None:
         seen: str | None = None
 
         async def add(self, record: QualityRecord) -> bool:
-            assert isinstance(services.run_log, InMemoryRunLog)
-            self.seen = services.run_log.events(request.run_id)[-1].name
+            self.seen = events_of(services, request.run_id)[-1].name
             return await super().add(record)
 
     late = Late()

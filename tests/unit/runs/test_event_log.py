@@ -1,7 +1,6 @@
 """Two attempts at one step never mix in the log."""
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
@@ -14,9 +13,10 @@ from shared.runs.event_log import (
     open_event_log,
     staged_child_log,
 )
-from shared.runs.events import DoneLine, ReservedLine, RunEvent, SubagentStatus, TokenEvent, events_of
+from shared.runs.events import DoneLine, ReservedLine, SubagentStatus, TokenEvent, events_of
 from shared.runs.memory_run_log import MemoryRunLog
-from tests.fakes.run_log import run_event
+from shared.runs.run_log import RunLog
+from tests.fakes.run_log import ForgetfulLog, run_event
 
 STARTED = SubagentStatus(phase="started", turn=0, passages=0, findings=0, proved=0)
 
@@ -28,7 +28,7 @@ async def child_log(log: MemoryRunLog, index: int) -> EventLog:
     return await open_child_log(log, "r", (3, index, "comparator"), (), known)
 
 
-async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
+async def written(log: RunLog) -> list[tuple[str, int, str | None]]:
     events = [json.loads(line) for line in (await log.read("r")).lines]
     return [(event["name"], event["data"]["step"], event["data"].get("state")) for event in events]
 
@@ -77,14 +77,6 @@ async def test_nothing_follows_the_last_event() -> None:
     with pytest.raises(RunClosedError):
         await slow.write(TokenEvent(text="late"))
     assert await written(log) == before
-
-
-class ForgetfulLog(MemoryRunLog):
-    """Appends, then loses the answer: the transport sends the same once more."""
-
-    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        await super().append(run_id, events, at_offset=at_offset)
-        return await super().append(run_id, events, at_offset=at_offset)
 
 
 async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:

@@ -25,10 +25,9 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.run_files import RunFiles
 from shared.wiring import Services
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
 from tests.unit.subagents.lines import keep_delegation, stored_delegation, stored_state
-from tests.world import ANNA, add_document
+from tests.world import ANNA, add_document, events_of
 
 RUN = "run-1"
 STEP = 4
@@ -91,8 +90,7 @@ class StoredChild:
         return [hit.block_id for hit in (await self.state()).hits]
 
     def events(self, name: str = "") -> list[RunEvent]:
-        assert isinstance(self.services.run_log, InMemoryRunLog)
-        return [event for event in self.services.run_log.events(RUN) if name in ("", event.name)]
+        return [event for event in events_of(self.services, RUN) if name in ("", event.name)]
 
     def phases(self) -> list[str]:
         return [event.data["phase"] for event in self.events("STATUS")]

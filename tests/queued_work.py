@@ -1,0 +1,29 @@
+"""Work that an app in memory has queued, done at once, as its queue functions would do it."""
+
+from shared.conversations.memory import remember
+from shared.conversations.models import EraseTask, RememberTask
+from shared.erasure.threads import erase
+from shared.platform.instances import StopRun
+from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
+from shared.wiring import Services
+from tests.fakes.stores import InMemoryTaskQueues
+
+
+async def stop_nothing(_: str) -> None:
+    """Stop a run that isn't at work."""
+
+
+async def remember_queued(services: Services) -> None:
+    """Add the queued turns to the memory of their users."""
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    for message in services.queues.take(TURNS_QUEUE):
+        await remember(RememberTask.model_validate_json(message), services)
+
+
+async def erase_queued(services: Services, stop: StopRun = stop_nothing) -> list[float]:
+    """Make the queued passes over turns to erase. Return the delays with which they were queued."""
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    queued = services.queues.messages.pop(ERASURES_QUEUE, [])
+    for message, _ in queued:
+        await erase(EraseTask.model_validate_json(message), services, stop)
+    return [delay_s for _, delay_s in queued]
