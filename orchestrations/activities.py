@@ -42,8 +42,8 @@ PAUSE_S = 0.5
 
 async def perform_step(payload: Payload) -> dict[str, Any]:
     """Perform one step of a run or of its child. Input: StepInput. Output: StepResult."""
-    given, link = split(payload)
-    step_input = StepInput.from_payload(given)
+    fields, link = split(payload)
+    step_input = StepInput.from_payload(fields)
     name = f"perform_step {step_input.action.kind}"
     try:
         async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
@@ -86,8 +86,8 @@ def _is_summary(step_input: StepInput) -> bool:
 
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Perform one step of a reply. Input and output: ReplyStep."""
-    given, link = split(payload)
-    step, services = ReplyStep.from_payload(given), wiring.get_services()
+    fields, link = split(payload)
+    step, services = ReplyStep.from_payload(fields), wiring.get_services()
 
     async def store_file(
         attachment: BotAttachment, conversation: BotConversation, user: UserContext, thread_id: str
@@ -110,9 +110,9 @@ async def terminate_instances(payload: Payload, client: df.DurableOrchestrationC
 
     Instances that have already ended count as terminated.
     """
-    given = as_object(payload)
+    fields = as_object(payload)
     ended = await run_together(
-        *(_terminate(client, str(one), str(given["reason"])) for one in given["instance_ids"])
+        *(_terminate(client, str(one), str(fields["reason"])) for one in fields["instance_ids"])
     )
     return {"terminated": sum(ended)}
 
@@ -120,11 +120,11 @@ async def terminate_instances(payload: Payload, client: df.DurableOrchestrationC
 async def record_span(payload: Payload) -> dict[str, Any]:
     """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
     await wiring.start_telemetry()
-    given, link = split(payload)
+    fields, link = split(payload)
     if link is not None:
-        attributes = {"run_id": str(given["instance_id"]), "groundwork.status": str(given["status"])}
-        failed = "OrchestrationFailed" if given["status"] == "failed" else ""
-        tracing.record(str(given["name"]), link, attributes, error_type=failed)
+        attributes = {"run_id": str(fields["instance_id"]), "groundwork.status": str(fields["status"])}
+        failed = "OrchestrationFailed" if fields["status"] == "failed" else ""
+        tracing.record(str(fields["name"]), link, attributes, error_type=failed)
     return {}
 
 

@@ -76,7 +76,7 @@ def race(
     for start in range(0, len(children), size):
         wave = children[start : start + size]
         if context.current_utc_datetime >= deadline:
-            ends += [_told(ChildEnd(child.instance_id, "late", {}), on_end) for child in wave]
+            ends += [_report_end(ChildEnd(child.instance_id, "late", {}), on_end) for child in wave]
         else:
             ends += yield from _race_again(context, wave, deadline, on_end)
     return ends
@@ -117,14 +117,14 @@ def _race_wave(
         if winner is timer:
             break
         place = next(place for place, task in enumerate(tasks) if task is winner)
-        ends[place] = _told(_end_of(wave[place], winner.result), on_end)
+        ends[place] = _report_end(_end_of(wave[place], winner.result), on_end)
     late = [child.instance_id for place, child in enumerate(wave) if place not in ends]
     if late:
         yield from _terminate(context, late)
     elif not timer.is_completed:
         timer.cancel()
     return [
-        ends[place] if place in ends else _told(ChildEnd(child.instance_id, "late", {}), on_end)
+        ends[place] if place in ends else _report_end(ChildEnd(child.instance_id, "late", {}), on_end)
         for place, child in enumerate(wave)
     ]
 
@@ -147,7 +147,7 @@ def _end_of(child: Child, result: Any) -> ChildEnd:
         return ChildEnd(child.instance_id, "failed", {})
 
 
-def _told(end: ChildEnd, on_end: Watcher | None) -> ChildEnd:
+def _report_end(end: ChildEnd, on_end: Watcher | None) -> ChildEnd:
     if on_end is not None:
         on_end(end)
     return end

@@ -140,8 +140,8 @@ async def _perform_last(
 
     answer = await _perform(act, payload, *details, in_turn=in_turn)
     if is_last(IngestReplyEnvelope.from_payload(answer).reply):
-        given, _ = split(payload)
-        blob_name = IngestStep.from_payload(given.get("step", given)).blob_name
+        fields, _ = split(payload)
+        blob_name = IngestStep.from_payload(fields.get("step", fields)).blob_name
         try:
             await Admissions(get_services(), Instances(client)).admit(leaving=document_id(blob_name))
         except GroundworkError as failed:  # the watch will release the slot
@@ -159,8 +159,8 @@ async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool
     from shared.ingestion.task import IngestTask
     from shared.wiring import get_services
 
-    given, link = split(payload)
-    step = IngestStep.from_payload(given.get("step", given))
+    fields, link = split(payload)
+    step = IngestStep.from_payload(fields.get("step", fields))
     async with at_work(f"ingest {act.__name__}", link, run_id=ingestion_id(step.blob_name)):
         reply = await perform(act, IngestTask(step, get_services()), *details, in_turn=in_turn)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -153,7 +153,7 @@ def _end_early(
     if not isinstance(reply, IngestFailure):
         return IngestResult(outcome="overtaken"), isinstance(reply, Fenced)
     request = CloseRequest(
-        step=_looked(step, reply),
+        step=_with_state(step, reply),
         status="failed",
         reason=reply.reason,
         hint=reply.hint or None,
@@ -171,7 +171,7 @@ def _rest(
     context: df.DurableOrchestrationContext, step: IngestStep, rest: _RestError
 ) -> Generator[Any, Any, Outcome]:
     request = RestRequest(
-        step=_looked(step, rest.reply), pause_s=rest.pause_s, has_failed=not rest.reply.waits
+        step=_with_state(step, rest.reply), pause_s=rest.pause_s, has_failed=not rest.reply.waits
     )
     (reply,) = yield from _call_once(context, "rest_document", [request])
     # If even this step fails, the document keeps its slot until the watch restarts its ingestion.
@@ -179,7 +179,7 @@ def _rest(
     return IngestResult(outcome="rests"), again
 
 
-def _looked(step: IngestStep, reply: IngestFailure) -> IngestStep:
+def _with_state(step: IngestStep, reply: IngestFailure) -> IngestStep:
     return step if step.wish else step.model_copy(update=reply.model_dump(include=_LOOKED))
 
 

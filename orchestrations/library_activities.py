@@ -11,8 +11,8 @@ from shared.sharepoint.synchronisation import advance
 
 async def advance_library(payload: Payload) -> dict[str, Any]:
     """Advance the synchronisation of a library. Input: SyncStep. Output: SyncReply."""
-    given, link = split(payload)
-    step = SyncStep.from_payload(given)
+    fields, link = split(payload)
+    step = SyncStep.from_payload(fields)
     try:
         async with at_work("advance_library", link, run_id=step.run):
             reply = await advance(step, wiring.get_services(), datetime.now(UTC))

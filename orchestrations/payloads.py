@@ -76,11 +76,11 @@ def traced_child(
     return {**payload, _TRACE: below.model_dump(mode="json")} if below else payload
 
 
-def split(given: Any) -> tuple[dict[str, Any], TraceLink | None]:
+def split(payload: Any) -> tuple[dict[str, Any], TraceLink | None]:
     """Separate the trace context from a payload. Return the payload and the context, or None without one."""
-    meant = dict(as_object(given))
-    link = meant.pop(_TRACE, None)
-    return meant, None if link is None else TraceLink.from_payload(link)
+    fields = dict(as_object(payload))
+    link = fields.pop(_TRACE, None)
+    return fields, None if link is None else TraceLink.from_payload(link)
 
 
 def close_trace(context: df.DurableOrchestrationContext, name: str, status: str) -> Generator[Any, Any, None]:

@@ -75,11 +75,11 @@ def container_of(path: str) -> str:
     Raises:
         AppError: if the path has a different form.
     """
-    if (found := _PATH.fullmatch(path)) is None:
+    if (match := _PATH.fullmatch(path)) is None:
         raise AppError(
             f"blob path {path!r} must consist of a container and one name, such as documents/{{name}}"
         )
-    return found[1]
+    return match[1]
 
 
 LISTING_PAUSE_S = 0.5
@@ -155,17 +155,17 @@ class BlobListener:
     async def _list(self, place: str) -> None:
         triggers = [trigger for trigger in self._triggers.values() if trigger.place == place]
         container = self._storage.container(triggers[0].connection, triggers[0].container)
-        known = self._journal.names(place)
+        journalled = self._journal.names(place)
         try:
-            seen = await self._storage.lister.etags(container)
+            listed = await self._storage.lister.etags(container)
         except ResourceNotFoundError:
             return  # a container that doesn't exist (yet) is no reason to report its blobs as deleted
         self._journal.record(
             BlobVersion(trigger.function.name, place, name, etag)
-            for name, etag in seen.items()
+            for name, etag in listed.items()
             for trigger in triggers
         )
-        for name in sorted(known - seen.keys()):
+        for name in sorted(journalled - listed.keys()):
             self._journal.record_deletion(
                 place, name, deleted_message(container.url, triggers[0].container, name)
             )

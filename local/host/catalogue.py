@@ -166,12 +166,12 @@ def _describe(function: Any) -> HostedFunction:
         raise AppError(f"function {name}: this host serves {', '.join(sorted(TRIGGERS))}, one per function")
     parameters = dict(inspect.signature(call).parameters)
     annotations = typing.get_type_hints(call)
-    named = {binding["name"]: binding for binding in bindings if binding["name"] != "$return"}
-    if set(parameters) != set(named):
+    by_name = {binding["name"]: binding for binding in bindings if binding["name"] != "$return"}
+    if set(parameters) != set(by_name):
         raise AppError(
-            f"function {name}: parameters {sorted(parameters)} do not match its bindings {sorted(named)}"
+            f"function {name}: parameters {sorted(parameters)} do not match its bindings {sorted(by_name)}"
         )
-    bound = {key: _parameter(name, binding, annotations) for key, binding in named.items()}
+    bound = {key: _parameter(name, binding, annotations) for key, binding in by_name.items()}
     return HostedFunction(
         name=name,
         call=call,

@@ -85,8 +85,8 @@ class GenericConverter:
 
 def converter_for(binding_type: str, *, deferred: bool = False) -> Converter:
     """Return the converter registered for a binding type, or the generic one."""
-    found: Converter | None = _registry(deferred=deferred).get(binding_type)
-    return GenericConverter() if found is None else found
+    converter: Converter | None = _registry(deferred=deferred).get(binding_type)
+    return GenericConverter() if converter is None else converter
 
 
 def _registry(*, deferred: bool) -> Any:

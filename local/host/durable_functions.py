@@ -63,10 +63,10 @@ class HostedDurableFunctions:
 
 def _by_name(functions: list[FunctionDocument], kind: str, name_key: str) -> dict[str, str]:
     """Return the functions with the given trigger type, by the names that orchestrations use."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for function in functions:
         if function.kind == kind:
             name = function.trigger.get(name_key) or function.name
-            if found.setdefault(name, function.name) != function.name:
+            if names.setdefault(name, function.name) != function.name:
                 raise AppError(f"two functions of type {kind} are named {name}")
-    return found
+    return names

@@ -126,15 +126,15 @@ class HttpFront:
         is_lost = any(not value.isascii() for _, value in request.scope["headers"])
         headers.add(INVOCATION_HEADER, "lost" if is_lost else str(call["id"]))
         headers[CALL_HEADER] = json.dumps(call)
-        target = _NOT_IN_A_TARGET.sub(lambda found: quote(found[0], safe="", encoding="latin-1"), path)
+        target = _NOT_IN_A_TARGET.sub(lambda match: quote(match[0], safe="", encoding="latin-1"), path)
         if query := request.scope["query_string"]:
             target += f"?{query.decode('latin-1')}"
         has_begun = False
         try:
             body = await request.body()
             async with self._worker.request(request.scope["method"], target, headers, body) as answer:
-                kept = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
-                start = {"type": "http.response.start", "status": answer.status, "headers": kept}
+                headers_out = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
+                start = {"type": "http.response.start", "status": answer.status, "headers": headers_out}
                 async for piece in answer.content.iter_any():
                     if not has_begun:  # status and headers are sent together with the first byte
                         has_begun = True
@@ -176,14 +176,14 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _without_dots(path: str) -> str:
-    kept: list[str] = []
+    segments: list[str] = []
     for segment in path.split("/"):
         plain = segment.lower().replace("%2e", ".")
         if plain == "..":
-            del kept[max(1, len(kept) - 1) :]
+            del segments[max(1, len(segments) - 1) :]
         elif plain != ".":
-            kept.append(segment)
-    return "/".join(kept)
+            segments.append(segment)
+    return "/".join(segments)
 
 
 class BodyTooLargeError(Exception):

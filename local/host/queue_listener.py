@@ -77,9 +77,9 @@ class QueueListener:
         """
         pause_s = SHORTEST_PAUSE_S
         while True:
-            taken = await self._take()
-            pause_s = SHORTEST_PAUSE_S if taken else min(pause_s * 2, self._options.max_polling_interval_s)
-            await asyncio.sleep(pause_s if not taken else 0)
+            count = await self._take()
+            pause_s = SHORTEST_PAUSE_S if count else min(pause_s * 2, self._options.max_polling_interval_s)
+            await asyncio.sleep(pause_s if not count else 0)
 
     async def drain(self, grace_s: float) -> None:
         """Wait for running calls, at most `grace_s` seconds. The other calls are cancelled, and their
@@ -98,7 +98,7 @@ class QueueListener:
         if free <= 0:
             await asyncio.wait(self._handling, return_when=asyncio.FIRST_COMPLETED)
             return 1
-        taken = 0
+        count = 0
         try:
             async for message in self._queue.receive_messages(
                 max_messages=min(free, 32), visibility_timeout=LEASE_S
@@ -106,15 +106,15 @@ class QueueListener:
                 task = asyncio.create_task(self._handle(message))
                 self._handling.add(task)
                 task.add_done_callback(self._handling.discard)
-                taken += 1
-                if taken == free:
+                count += 1
+                if count == free:
                     break
         except ResourceNotFoundError:
             return 0  # the queue has not been created yet
         except AzureError as error:
             log.warning("cannot read the queue %s: %s", self._queue_name, error.__class__.__name__)
             return 0
-        return taken
+        return count
 
     async def _handle(self, message: QueueMessage) -> None:
         lease = _Lease(self._queue, message)

@@ -178,12 +178,12 @@ def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
     Raises:
         SettingError: if neither setting exists.
     """
-    wanted = name or DEFAULT_STORAGE
-    for candidate in (f"AzureWebJobs{wanted}", wanted):
+    connection = name or DEFAULT_STORAGE
+    for candidate in (f"AzureWebJobs{connection}", connection):
         if environment.get(candidate):
             return environment[candidate]
     raise SettingError(
-        f"setting {wanted} is not set; it must contain the storage connection string of a binding"
+        f"setting {connection} is not set; it must contain the storage connection string of a binding"
     )
 
 

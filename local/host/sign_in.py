@@ -112,12 +112,12 @@ def _is_loopback(headers: Headers) -> bool:
         return False
 
 
-def _own_path(wanted: str | None) -> str:
+def _own_path(target: str | None) -> str:
     """Return the redirect target if it is a path on this origin, otherwise "/". This prevents open
     redirects.
     """
-    is_own = wanted is not None and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
-    return wanted if wanted and is_own else "/"
+    is_own = target is not None and target.startswith("/") and not target.startswith(("//", "/\\"))
+    return target if target and is_own else "/"
 
 
 def _with_token(scope: Scope) -> Scope:

@@ -42,15 +42,15 @@ class BlobLister:
             AzureError: storage did not respond, or rejected the request.
         """
         query = f"{_signature(container)}&restype=container&comp=list&maxresults={PAGE_BLOBS}"
-        found: dict[str, str] = {}
+        etags: dict[str, str] = {}
         marker = ""
         while True:
             page = await self._page(container.url, query, marker)
             for blob in page.iter("Blob"):
-                found[_name(blob)] = (blob.findtext("Properties/Etag") or "").strip('"')
+                etags[_name(blob)] = (blob.findtext("Properties/Etag") or "").strip('"')
             marker = page.findtext("NextMarker") or ""
             if not marker:
-                return found
+                return etags
 
     async def close(self) -> None:
         """Close the HTTP connections."""

@@ -53,8 +53,8 @@ class Schedule:
 
     def after(self, moment: datetime) -> datetime:
         """Return the first scheduled time after `moment`."""
-        found: datetime = croniter(self._expression, moment, second_at_beginning=True).get_next(datetime)
-        return found
+        scheduled: datetime = croniter(self._expression, moment, second_at_beginning=True).get_next(datetime)
+        return scheduled
 
 
 class TimerStatusStore:

@@ -15,7 +15,7 @@ from shared.platform.language_models.models import Message, ToolCall
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
-from shared.tools.base import Found, Tool
+from shared.tools.base import Tool, ToolEvidence
 from shared.tools.execution import Called, carry_out, described, rendered
 from shared.tools.models import WebHit
 from shared.tools.semantic_search import SemanticSearch
@@ -72,7 +72,7 @@ class Results:
     @property
     def tables(self) -> tuple[TableResult, ...]:
         """Results of all table queries among the calls."""
-        return tuple(table for one in self.called for table in one.found.results)
+        return tuple(table for one in self.called for table in one.evidence.results)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class CallMaker:
     """
 
     rules: CallRules
-    bind: Callable[[str, Found], Tool]
+    bind: Callable[[str, ToolEvidence], Tool]
     tell: Callable[[Sequence[RunEvent]], Awaitable[None]]
     limit_s: Callable[[str], float]
     documents: DocumentSearch
@@ -139,9 +139,9 @@ class CallMaker:
         Args:
             further: hits of other searches, whose documents are described as well.
         """
-        hits = [hit for one in called for hit in one.found.hits]
+        hits = [hit for one in called for hit in one.evidence.hits]
         known = dict(self.records)
-        known |= {record.doc_id: record for one in called for record in one.found.records}
+        known |= {record.doc_id: record for one in called for record in one.evidence.records}
         records = await described([*hits, *further], known, self.documents, self.describe_s)
         shown = set(self.shown)
         new: list[Hit] = []
@@ -150,7 +150,7 @@ class CallMaker:
             text, fresh = rendered(one, shown, records, self.max_chars)
             if self.rules.shows_web_text and (pages := web_pages(one)):
                 text = web_results(fitting_pages(pages, self.max_chars // CHARS_PER_TOKEN))
-            fresh += [hit for hit in one.found.figures if hit.block_id not in shown]
+            fresh += [hit for hit in one.evidence.figures if hit.block_id not in shown]
             shown |= {hit.block_id for hit in fresh}
             new += fresh
             messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
@@ -163,20 +163,22 @@ class CallMaker:
         for one in called:
             tables: list[TableResult] = []
             result = one.result
-            for table in one.found.results:
+            for table in one.evidence.results:
                 count += 1
                 tables.append(table.model_copy(update={"result_id": f"q{count}"}))
                 result = {"success": True, "result_id": f"q{count}", **result}
-            found = replace(one.found, results=tables) if tables else one.found
-            numbered.append(replace(one, result=result, found=found))
+            evidence = replace(one.evidence, results=tables) if tables else one.evidence
+            numbered.append(replace(one, result=result, evidence=evidence))
         return tuple(numbered)
 
 
 def web_pages(called: Called) -> list[WebHit]:
     """Return the web pages that a call read, followed by the pages that it only found."""
-    return [*pages_read(called), *called.found.pages]
+    return [*pages_read(called), *called.evidence.pages]
 
 
 def pages_read(called: Called) -> list[WebHit]:
     """Return the web pages whose contents a call read."""
-    return [WebHit(url=page.final_url, title=page.title, text=page.text) for page in called.found.snapshots]
+    return [
+        WebHit(url=page.final_url, title=page.title, text=page.text) for page in called.evidence.snapshots
+    ]

@@ -27,7 +27,7 @@ from shared.runs.evidence import Evidence
 from shared.runs.models import RunRequest
 from shared.runs.provenance import Provenance
 from shared.runs.step_time import StepTime
-from shared.tools.base import Found, Tool
+from shared.tools.base import Tool, ToolEvidence
 from shared.tools.delegate import Delegate
 from shared.tools.execution import NOTHING_NEW, within
 from shared.tools.outside import Outside
@@ -124,7 +124,7 @@ def _results(
     *,
     shown: Evidence,
 ) -> TurnResults:
-    found = [one.found for one in results.called]
+    collected = [one.evidence for one in results.called]
     new, messages, records = [*results.hits], [*results.messages], results.records
     shown_ids = {hit.block_id for hit in (*shown.blocks, *new)}
     for call_id, held_result in held.items():
@@ -141,27 +141,27 @@ def _results(
         parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
         parts += [load("answering", "not_searched")] if not_searched else []
         messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
-    doc_ids = {hit.doc_id for hit in new}.union(record.doc_id for one in found for record in one.records)
+    doc_ids = {hit.doc_id for hit in new}.union(record.doc_id for one in collected for record in one.records)
     return TurnResults(
         messages=tuple(messages),
         hits=tuple(new),
-        figures=tuple(hit for one in found for hit in one.figures)[:MAX_FIGURES],
+        figures=tuple(hit for one in collected for hit in one.figures)[:MAX_FIGURES],
         records=tuple(record for doc_id, record in records.items() if doc_id in doc_ids),
         tables=results.tables,
-        pages=tuple(page for one in found for page in one.snapshots),
-        found_urls=tuple(page.url for one in found for page in one.pages),
+        pages=tuple(page for one in collected for page in one.snapshots),
+        found_urls=tuple(page.url for one in collected for page in one.pages),
         not_searched=not_searched,
     )
 
 
 def _bound(
-    services: AnsweringServices, request: RunRequest, outside: Outside, name: str, found: Found
+    services: AnsweringServices, request: RunRequest, outside: Outside, name: str, evidence: ToolEvidence
 ) -> Tool:
     if name in services.own_tools:
         return services.own_tools[name]
     if name == Delegate.name:  # its arguments are invalid, otherwise the loop would have executed it
         return Delegate()
-    return bound_tool(name, services, request.user, caller_limits(request), found, outside=outside)
+    return bound_tool(name, services, request.user, caller_limits(request), evidence, outside=outside)
 
 
 def _limits(question: TurnQuestion) -> Filters:

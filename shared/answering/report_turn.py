@@ -28,7 +28,7 @@ from shared.platform.language_models.models import CallLimits, ChatModel, Messag
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import ToolUse
-from shared.tools.base import Found
+from shared.tools.base import ToolEvidence
 from shared.tools.execution import Called
 from shared.tools.registry import TOOLS
 from shared.tools.tool_calls import PlannedCall
@@ -80,7 +80,7 @@ class ReportTurn:
     async def model_call(self) -> ModelCall | None:
         """Return the call of the model; None if the report is due, because no call is left or affordable."""
         context = self._context
-        tools = [context.bind(name, Found()).definition for name in context.tools]
+        tools = [context.bind(name, ToolEvidence()).definition for name in context.tools]
         is_due = context.turn.closing or context.state.is_covered
         if is_due or not tools or calls_left(context.call_rules, context.state.made) <= 0:
             return None

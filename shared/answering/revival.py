@@ -89,7 +89,9 @@ async def _restart(
     get_logger().warning("run.restarted", run_id=run_id)
     _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
     if reply is not None:
-        await instances.tell(run_id, event_name(record.ask_step))  # the event was lost with the history
+        await instances.raise_event(
+            run_id, event_name(record.ask_step)
+        )  # the event was lost with the history
 
 
 async def _append_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:

@@ -38,7 +38,7 @@ from shared.runs.journal import Journal
 from shared.runs.models import RunRequest
 from shared.runs.provenance import Provenance
 from shared.runs.step_time import child_losses
-from shared.tools.base import Found, Tool
+from shared.tools.base import Tool, ToolEvidence
 from shared.tools.fetch_page import FetchPage
 from shared.tools.models import WebHit
 from shared.tools.outside import WEB_TOOLS, Outside, outside_of
@@ -128,10 +128,10 @@ class SubagentContext(AttemptContext[SubagentServices]):
         off = () if is_read else (FetchPage.name,)
         return tuple(name for scope in works for name in SCOPES[scope] if name not in off)
 
-    def bind(self, name: str, found: Found) -> Tool:
+    def bind(self, name: str, evidence: ToolEvidence) -> Tool:
         """Return the tool bound to the run's user and the task's limits, which no argument can change."""
         outside = self._outside(name)
-        return bound_tool(name, self.services, self.request.user, self.filters(), found, outside=outside)
+        return bound_tool(name, self.services, self.request.user, self.filters(), evidence, outside=outside)
 
     def _outside(self, name: str) -> Outside | None:
         if name not in WEB_TOOLS:
@@ -220,13 +220,13 @@ class SubagentContext(AttemptContext[SubagentServices]):
         """Add the results of the planned calls to the state and to the conversation."""
         state = self.state
         self.use(*(one.provenance for one in results.called))
-        found_records = [record for one in results.called for record in one.found.records]
+        found_records = [record for one in results.called for record in one.evidence.records]
         described = [results.records[hit.doc_id] for hit in results.hits if hit.doc_id in results.records]
         self.add(results.hits, (*described, *found_records))
         pages = {page.url: page for page in state.pages}
         for one in results.called:
             # A fetched page replaces its search result.
-            pages = {page.url: page for page in (*one.found.pages, *pages.values(), *pages_read(one))}
+            pages = {page.url: page for page in (*one.evidence.pages, *pages.values(), *pages_read(one))}
         listed = (*state.listed, *(record.doc_id for record in found_records))
         made = [
             signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None

@@ -30,7 +30,7 @@ from shared.platform.calls import DOCLING as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, error_of_status, timed_out
 from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError
-from shared.platform.http_client import Wire, folded, http_errors, not_understood
+from shared.platform.http_client import Wire, collapse_spaces, http_errors, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 
@@ -169,7 +169,7 @@ class _Walk:
         for reference in references:
             item = self._resolve(reference.ref)
             if item is not None and item.text:
-                yield folded(item.text)
+                yield collapse_spaces(item.text)
 
     def _figure(self, picture: Item) -> LayoutPiece:
         captions = {caption.ref for caption in picture.captions}
@@ -196,7 +196,7 @@ class _Walk:
 def _table(table: Item) -> LayoutPiece:
     data = table.data or TableData()
     cells = (
-        Cell(cell.row, cell.row_end, cell.column, cell.column_end, folded(cell.text))
+        Cell(cell.row, cell.row_end, cell.column, cell.column_end, collapse_spaces(cell.text))
         for cell in data.table_cells
     )
     rows = filled_rows(data.num_rows, data.num_cols, cells)
@@ -207,7 +207,7 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
     if item.label in _FURNITURE or not item.text.strip():
         return
     kind: PieceKind = "paragraph"
-    text, level = folded(item.text), None
+    text, level = collapse_spaces(item.text), None
     if item.label == "title":
         kind, level = "heading", 1
     elif item.label == "section_header":

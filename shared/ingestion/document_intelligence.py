@@ -39,7 +39,7 @@ from shared.platform.calls import (
 )
 from shared.platform.connections import Connection, Credentials, credential_modules
 from shared.platform.errors import ConfigurationError, GroundworkError
-from shared.platform.http_client import Wire, folded, not_understood
+from shared.platform.http_client import Wire, collapse_spaces, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.loading import load
 from shared.platform.settings import Settings
@@ -256,7 +256,7 @@ def _text(content: str) -> str:
     """Collapse white space within lines, drop empty lines, and replace selection marks by symbols."""
     for word, sign in _MARKS:
         content = content.replace(word, sign)
-    lines = (folded(line) for line in content.splitlines())
+    lines = (collapse_spaces(line) for line in content.splitlines())
     return "\n".join(line for line in lines if line)
 
 

@@ -147,7 +147,7 @@ class BlobStore:
 
     async def read(self, container: str, name: str) -> bytes:
         """Return the blob's content. Raise `NotFoundError` if the blob is missing."""
-        _, pieces = await self._download(container, name, _gone)
+        _, pieces = await self._download(container, name, _not_found)
         return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
@@ -158,7 +158,7 @@ class BlobStore:
             ConflictError: the blob was replaced during the download.
         """
         try:
-            properties, pieces = await self._download(container, name, _gone)
+            properties, pieces = await self._download(container, name, _not_found)
             with await asyncio.to_thread(target.open, "wb") as file:
                 async for piece in pieces:
                     await asyncio.to_thread(file.write, piece)
@@ -236,14 +236,14 @@ class BlobStore:
         # The SDK stages blocks and commits them together at the end. Azure discards uncommitted blocks after
         # a week.
         blob = _blob(await self._connection.opened(), container, name)
-        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone):
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _not_found):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await blob.upload_blob(
                     PieceClock(limit, self._limits.piece_s).waiting_for(parts),
                     overwrite=True,
                     content_settings=_content_settings(name),
                 )
-        async with self._call("properties", _gone):
+        async with self._call("properties", _not_found):
             # Keep the upload's etag: the blob may have been replaced since.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
@@ -296,7 +296,7 @@ class BlobStore:
         """Delete every blob whose name starts with `prefix`."""
         client = await self._connection.opened()
         names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
-        listed = each_within(self._limits.call_s, names, BLOBS, _gone)
+        listed = each_within(self._limits.call_s, names, BLOBS, _not_found)
         blob_names = [name async for name in listed]
         await run_together(*(self.delete(container, name) for name in blob_names), at_once=DELETES_AT_ONCE)
 
@@ -322,7 +322,7 @@ class BlobStore:
                     content,
                     overwrite=True,
                     content_settings=_content_settings(name),
-                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    progress_hook=PieceClock(limit, self._limits.piece_s).on_progress,
                     **options,
                 )
         return str(done["etag"]).strip('"')
@@ -389,14 +389,14 @@ def _properties(properties: Any) -> BlobProperties:
 _MISSING = "The stored file doesn't exist or has been deleted."
 
 
-def _gone(status: int, _message: str) -> GroundworkError | None:
+def _not_found(status: int, _message: str) -> GroundworkError | None:
     return NotFoundError(_MISSING) if status == 404 else None
 
 
 def _gone_or_changed(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The stored file has been replaced in the meantime.", "Read it again.")
-    return _gone(status, message)
+    return _not_found(status, message)
 
 
 async def read_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored:

@@ -43,16 +43,16 @@ class RateGate:
     """Pauses calls to a service that is rate limiting the app. It may be used from any event loop."""
 
     def __init__(self) -> None:
-        self._shut_until = 0.0
+        self._paused_until = 0.0
 
-    async def passed(self, at_most_s: float) -> None:
+    async def wait(self, at_most_s: float) -> None:
         """Wait until calls are allowed again.
 
         Raises:
             RateLimitError: the pause lasts longer than `at_most_s`. No request was sent.
         """
         # Check again after sleeping: another call may have extended the pause.
-        while (wait_s := self._shut_until - time.monotonic()) > 0:
+        while (wait_s := self._paused_until - time.monotonic()) > 0:
             if wait_s >= at_most_s:
                 raise RateLimitError(
                     "The model is rate limiting requests.",
@@ -62,10 +62,10 @@ class RateGate:
             at_most_s -= wait_s
             await asyncio.sleep(wait_s)
 
-    def shut(self, refused: RateLimitError) -> None:
+    def pause(self, refused: RateLimitError) -> None:
         """Pause calls for as long as the service asked. A longer pause already in effect is kept."""
         pause_s = refused.retry_after_s or DEFAULT_PAUSE_S
-        self._shut_until = max(self._shut_until, time.monotonic() + pause_s)
+        self._paused_until = max(self._paused_until, time.monotonic() + pause_s)
 
 
 @dataclass(frozen=True)
@@ -337,11 +337,11 @@ async def calling(
 
 def call_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
     """Return a tracing span for one service call. It omits URLs, which may contain file and user names."""
-    name, attributes = _described(dependency, operation)
+    name, attributes = _span_fields(dependency, operation)
     return span(name, attributes, "client")
 
 
-def _described(dependency: Dependency, operation: str) -> tuple[str, Attributes]:
+def _span_fields(dependency: Dependency, operation: str) -> tuple[str, Attributes]:
     attributes = {"azure_operation": operation, "groundwork.dependency": dependency.name}
     return f"{dependency.name.removeprefix('the ')} {operation}", attributes
 
@@ -368,7 +368,7 @@ async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: 
     """Yield `items` within one tracing span, which ends when the consumer stops or the items are
     exhausted.
     """
-    name, attributes = _described(dependency, operation)
+    name, attributes = _span_fields(dependency, operation)
     span = begin(name, attributes, "client")
     count = 0
     try:
@@ -390,7 +390,7 @@ class PieceClock:
         self._limit = limit
         self._piece_s = piece_s
 
-    async def sent(self, *_: object) -> None:
+    async def on_progress(self, *_: object) -> None:
         """Restart the timeout. The SDK calls this progress hook after each piece."""
         self._restart()
 
@@ -461,11 +461,11 @@ async def _gated(
 ) -> Answer:
     if gate is None:
         return await attempt()
-    await gate.passed(deadline.remaining_s)
+    await gate.wait(deadline.remaining_s)
     try:
         return await attempt()
     except RateLimitError as refused:
-        gate.shut(refused)
+        gate.pause(refused)
         raise
 
 

@@ -17,7 +17,7 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True, hide_input_in_errors=True)
 
 
-def folded(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """Strip the text and replace each run of white space by a single space."""
     return " ".join(text.split())
 

@@ -48,7 +48,7 @@ class Instances:
             await self._client.start_new(orchestration, instance_id, dict(payload))
         return True
 
-    async def tell(self, instance_id: str, event: str) -> None:
+    async def raise_event(self, instance_id: str, event: str) -> None:
         """Send an event without payload to an instance, which may be waiting for it."""
         await self._client.raise_event(instance_id, event, {})
 

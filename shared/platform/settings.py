@@ -1171,7 +1171,7 @@ class Settings(BaseModel):
         try:
             return kind.model_validate(values)
         except ValidationError as invalid:
-            raise _explained(invalid, _fields_of([kind])) from None
+            raise _configuration_error(invalid, _fields_of([kind])) from None
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None, /, **more_values: object) -> Self:
@@ -1330,10 +1330,10 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     try:
         return Settings.of(values).model_copy(update={"variables": others})
     except ValidationError as invalid:
-        raise _explained(invalid, fields) from None
+        raise _configuration_error(invalid, fields) from None
 
 
-def _explained(invalid: ValidationError, fields: Mapping[str, FieldInfo]) -> ConfigurationError:
+def _configuration_error(invalid: ValidationError, fields: Mapping[str, FieldInfo]) -> ConfigurationError:
     errors = invalid.errors()
     lines = [_explain(error["loc"], error["msg"].removeprefix("Value error, "), fields) for error in errors]
     return ConfigurationError("\n".join(lines))

@@ -98,7 +98,7 @@ def add_log_source(source: LogSource) -> None:
 
 
 @contextmanager
-def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
+def listen_for_usage(listener: Callable[[int], None]) -> Iterator[None]:
     """Call `listener` with the number of tokens after each model call inside the block. Nested blocks replace
     the listener.
     """
@@ -110,7 +110,7 @@ def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
         _usage_listener.set(before)  # Don't reset by token: a generator may be closed in a different context.
 
 
-def tell_usage(tokens: int) -> None:
+def report_usage(tokens: int) -> None:
     """Pass the number of tokens of a model call to the current listener, if there is one."""
     listener = _usage_listener.get()
     if listener is not None:

@@ -80,9 +80,9 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
             family, kind, protocol, _, address = addr_info
             if not allowed(str(address[0]), int(address[1])):
                 raise PermissionError("This URL is not on the public web.")
-            made = socket.socket(family, kind, protocol)
-            made.setblocking(False)
-            return made
+            sock = socket.socket(family, kind, protocol)
+            sock.setblocking(False)
+            return sock
 
         return ClientSession(
             connector=TCPConnector(socket_factory=dialled, force_close=True, use_dns_cache=False),

@@ -109,7 +109,7 @@ class QualitySums:
             with_warnings=sum(run.warnings > 0 for run in self.runs),
         )
 
-    def said(self) -> Ratings:
+    def rating_summary(self) -> Ratings:
         """Return the summary of user ratings."""
         numbers = [one.rating for one in self.ratings if one.rating is not None]
         frequencies = Counter(numbers)
@@ -233,7 +233,7 @@ async def quality_metrics(
         complete=since == now - timedelta(hours=hours),
         project_id=project_id,
         answers=sums.counts(),
-        ratings=sums.said(),
+        ratings=sums.rating_summary(),
         times=sums.times(),
         measures=sums.measures(),
     )

@@ -37,7 +37,7 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
-from shared.platform.telemetry import usage_told_to
+from shared.platform.telemetry import listen_for_usage
 from shared.platform.tokens import CHARS_PER_TOKEN
 
 PICTURE_TOKENS = 1000  # with 768 pixels per side, as created by shared/documents/figures.py
@@ -192,7 +192,7 @@ class MeteredChatModel(ChatModel):
             async with self._charged(reserved, call):
                 if self._reserve is not None:
                     await self._reserve(self._meter.used + self._meter.promised)
-                with usage_told_to(call.report):
+                with listen_for_usage(call.report):
                     yield call
         finally:
             self._meter.promised -= reserved

@@ -235,7 +235,7 @@ class SharePointClient:
                 outcomes[int(reply.id)] = Outcome(reply.status, reply.body)
         if throttled:
             longest = max(throttled, key=lambda error: error.retry_after_s or 0.0)
-            self._gate.shut(longest)
+            self._gate.pause(longest)
         elif outcomes.keys() != requests.keys():
             raise not_understood(SHAREPOINT)
         return {place: outcomes.get(place) for place in requests}

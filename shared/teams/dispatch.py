@@ -194,7 +194,7 @@ async def _resume(incoming: IncomingMessage, record: RunRecord, answer: Clarific
     except CallerError:
         return await incoming.finish(messages.ANSWERED_ALREADY)
     if must_be_raised:
-        await deps.orchestrations.tell(record.run_id, event_name(ask_step))
+        await deps.orchestrations.raise_event(record.run_id, event_name(ask_step))
     memory = ReplyMemory(deps.services.blobs, record.run_id, incoming.step.reply_key)
     if not await memory.claim(ask_step):
         return incoming.step.end  # A second click: the reply to the first click shows the answer.

@@ -38,8 +38,8 @@ def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]
 
     The returned tables are for channels that can draw them; their cells keep only the number of a source.
     """
-    lines, found = _rendered(text.split("\n"), page_label)
-    tables = tuple(_with_short_sources(table) for table in found if len(table) > 1)
+    lines, all_tables = _render(text.split("\n"), page_label)
+    tables = tuple(_with_short_sources(table) for table in all_tables if len(table) > 1)
     return _with_lone_items_freed("\n".join(lines).strip("\n")), tables
 
 
@@ -48,14 +48,14 @@ def finished_lines(text: str, page_label: str) -> str:
     at its end.
     """
     lines = text.split("\n")[:-1]
-    output, _ = _rendered(lines, page_label, may_grow=True)
+    output, _ = _render(lines, page_label, may_grow=True)
     return "".join(f"{line}\n" for line in output)
 
 
 _Row = tuple[str, ...]
 
 
-def _rendered(
+def _render(
     lines: Sequence[str], page_label: str, *, may_grow: bool = False
 ) -> tuple[list[str], list[list[_Row]]]:
     """Convert lines of Markdown. Return the converted lines and the rows of each table, header row first.

@@ -126,9 +126,9 @@ def as_answer(text: str, options: Sequence[ClarificationOption]) -> Choice | Non
     return None if _asks(words) else choice
 
 
-def _asks(said: str) -> bool:
-    words = _WORD.findall(said.casefold())
-    return said.endswith("?") or not _is_short(said) or not words or words[0] in _ASKING
+def _asks(text: str) -> bool:
+    words = _WORD.findall(text.casefold())
+    return text.endswith("?") or not _is_short(text) or not words or words[0] in _ASKING
 
 
 def _is_short(words: str) -> bool:

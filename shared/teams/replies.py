@@ -90,11 +90,11 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     """
     memory = ReplyMemory(deps.services.blobs, step.run_id, step.reply_key)
     place = await memory.place()
-    if (previous := await memory.noted(step.ask_step, "sent")) is not None:
+    if (previous := await memory.sent_message_id(step.ask_step, "sent")) is not None:
         await _note_answered(previous, step, place, deps)
         return step.end
     is_first = step.part == 0 and await memory.begin(step.ask_step)
-    partial = "" if is_first or step.part else await memory.noted(step.ask_step, "growing") or ""
+    partial = "" if is_first or step.part else await memory.sent_message_id(step.ask_step, "growing") or ""
     is_shown = is_first or partial
     stream = await deps.outbox.begin(place.conversation, place.reply_to, partial) if is_shown else None
     writer = Writer(deps.outbox, place, stream)

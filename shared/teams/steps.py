@@ -13,7 +13,7 @@ from shared.teams.dispatch import show_help, take
 from shared.teams.dropped_files import keep_file, look_at_files, store_files
 from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, StepKind, sorry
 from shared.teams.replies import expire, reply_part
-from shared.teams.store import ReplyMemory, settle, taken
+from shared.teams.store import ReplyMemory, read_activity, settle
 
 PAUSES_S = (2.0, 8.0, 30.0)  # between retries; users may ask again after a longer wait (unmeasured)
 _MAX_PAUSE_S = 60.0
@@ -43,7 +43,7 @@ async def _perform(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
         return await expire(step, deps)
     if step.kind == "apologise":
         return await _apologise(step, deps)
-    activity = await taken(step, deps.services.blobs)
+    activity = await read_activity(step, deps.services.blobs)
     if activity is None:  # The activity has already been answered.
         return step.end
     if isinstance(activity, BotJoined):
@@ -78,7 +78,7 @@ async def _apologise(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     is no longer stored.
     """
     following = step.model_copy(update={"kind": "end"})
-    activity = await taken(step, deps.services.blobs)
+    activity = await read_activity(step, deps.services.blobs)
     if activity is not None:
         conversation, reply_to = activity.conversation, activity.activity_id
     else:

@@ -48,7 +48,7 @@ async def take_down(activity: BotMessage | BotJoined, key: str, folder: str, blo
         await keep_model(blobs, WORK, _path(key, folder), content)
 
 
-async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
+async def read_activity(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
     """Return the stored activity that a step belongs to, or None if it has been answered."""
     stored = await find_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity)
     return stored.said if stored else None
@@ -158,7 +158,7 @@ class ReplyMemory:
         """
         await write_model(self._blobs, WORK, self._part(ask_step, kind), SentReply(message_id=message_id))
 
-    async def noted(self, ask_step: int, kind: NoteKind) -> str | None:
+    async def sent_message_id(self, ask_step: int, kind: NoteKind) -> str | None:
         """Return the stored message id, or None if none was stored."""
         reply = await find_model(self._blobs, WORK, self._part(ask_step, kind), SentReply)
         return reply.message_id if reply else None

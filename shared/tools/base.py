@@ -105,8 +105,8 @@ class Tool(ABC):
     sends_outside: ClassVar[bool] = False
     """Whether the arguments are sent outside the organisation."""
     reports_documents: ClassVar[bool] = False
-    """Whether `Found` receives every document that the tool's results, errors and model calls contain. If
-    not, answers that used the tool cannot be shared."""
+    """Whether the tool adds every document in its results, errors and model calls to its `ToolEvidence`.
+    Otherwise, answers that used the tool can't be shared."""
     waits_for_user: ClassVar[bool] = False
     """Whether a call ends the agent's turn, because the user's next message is the answer."""
 
@@ -190,7 +190,7 @@ class Tool(ABC):
 
 
 @dataclass
-class Found:
+class ToolEvidence:
     """Evidence collected by a tool call, from which citations are made. Only the model sees the JSON result.
 
     Attributes:

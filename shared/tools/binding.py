@@ -19,7 +19,7 @@ from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tables.queries import QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup
-from shared.tools.base import Found, ToolClient
+from shared.tools.base import ToolClient, ToolEvidence
 from shared.tools.outside import Outside
 from shared.tools.services import ToolServices
 from shared.tools.table_queries import RunQuery, run_query
@@ -34,14 +34,14 @@ class Binding:
 
     Attributes:
         scope: the caller's filters on every search; the filters of a tool can only narrow them.
-        found: receives the evidence of the call.
+        evidence: receives the evidence of the call.
         outside: the run's web permissions; by default no page may be read.
     """
 
     services: ToolServices
     user: UserContext
     scope: Filters = field(default_factory=dict)
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
     outside: Outside = field(default_factory=Outside)
 
     @cached_property

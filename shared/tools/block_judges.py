@@ -11,7 +11,7 @@ from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.models import Hit
 from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, score_passages
 from shared.runs.provenance import UsedDocument
-from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, named_block
+from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, named_block
 from shared.tools.binding import Binding
 
 # Scores of 20 passages take about 300 tokens, which a model writes in a few seconds. Not measured with real
@@ -28,7 +28,7 @@ class BlockJudge(Tool):
     blocks: BlockLookup
     chat_model: ChatModel
     limits: CallLimits
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     reports_documents = True
 
@@ -37,11 +37,11 @@ class BlockJudge(Tool):
         services = binding.services
         timeout_s = services.settings.answering.judge_timeout_s
         limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_MAX_TOKENS)
-        return cls(BlockLookup(binding.blocks), services.chat_model, limits, binding.found)
+        return cls(BlockLookup(binding.blocks), services.chat_model, limits, binding.evidence)
 
     async def _read(self, block_ids: Sequence[str]) -> list[Hit]:
         hits = await self.blocks.get_many(block_ids)
-        self.found.documents.extend(UsedDocument(doc_id=hit.doc_id, version=hit.version) for hit in hits)
+        self.evidence.documents.extend(UsedDocument(doc_id=hit.doc_id, version=hit.version) for hit in hits)
         return hits
 
 

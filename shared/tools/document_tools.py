@@ -9,7 +9,7 @@ from shared.platform.search import Filters
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import DOCUMENT_FIELDS
 from shared.retrieval.models import DocumentRecord
-from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, filters_described
+from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, filters_described
 from shared.tools.binding import Binding
 
 
@@ -18,13 +18,13 @@ class DocumentTool(Tool):
     """Base class of tools over the documents that the user may read."""
 
     documents: DocumentSearch
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(DocumentSearch(binding.documents), binding.found)
+        return cls(DocumentSearch(binding.documents), binding.evidence)
 
 
 DocumentFilters = Annotated[
@@ -59,7 +59,7 @@ class Facets(DocumentTool):
 
     async def _run(self, arguments: FacetsParameters) -> ToolResult:
         fields = tuple(dict.fromkeys(arguments.fields))
-        self.found.obstacles.append("counts")
+        self.evidence.obstacles.append("counts")
         counted, total = await self.documents.facets(fields, arguments.filters, arguments.limit)
         documents = {
             field: [value.model_dump(mode="json") for value in values] for field, values in counted.items()
@@ -90,7 +90,7 @@ class GetDocument(DocumentTool):
 
     async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
         record = await self.documents.get(arguments.doc_id)
-        self.found.records.append(record)
+        self.evidence.records.append(record)
         return {"document": _prompt_fields(record, set(DocumentRecord.model_fields) - _HIDDEN)}
 
 
@@ -128,7 +128,7 @@ class MetadataSearch(DocumentTool):
 
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
         records = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
-        self.found.records.extend(records)
+        self.evidence.records.extend(records)
         items = [_prompt_fields(record, _FOUND) for record in records]
         return {"documents": items, "count": len(records)}
 
@@ -160,6 +160,6 @@ class ListDocuments(DocumentTool):
         records = await self.documents.list_documents(
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
-        self.found.records.extend(records)
+        self.evidence.records.extend(records)
         items = [_prompt_fields(record, _LISTED) for record in records]
         return {"documents": items, "count": len(records)}

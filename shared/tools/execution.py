@@ -15,7 +15,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import ToolResultEvent
 from shared.runs.provenance import NOTHING_USED, Provenance
-from shared.tools.base import Found, Tool, ToolResult, failure
+from shared.tools.base import Tool, ToolEvidence, ToolResult, failure
 from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 from shared.tools.workspace_tools import reads_files
@@ -37,7 +37,7 @@ class Called:
 
     planned: PlannedCall
     result: ToolResult
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
     duration_ms: int = 0
     provenance: Provenance = NOTHING_USED
 
@@ -55,27 +55,29 @@ class Called:
         return ToolResultEvent(tool=name, success=True, result_count=self.count, sql=result.get("sql"))
 
 
-async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], limit_s: float) -> Called:
+async def carry_out(
+    planned: PlannedCall, bind: Callable[[str, ToolEvidence], Tool], limit_s: float
+) -> Called:
     """Execute a call and return its result. Refused calls, tool failures and timeouts become failed results.
 
     Args:
-        bind: creates the tool with a given name, which adds its evidence to the given `Found`.
+        bind: creates the tool with a given name, which adds its evidence to the given `ToolEvidence`.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
-    found, began = Found(), time.perf_counter()
-    tool = bind(planned.call.name, found)
+    evidence, began = ToolEvidence(), time.perf_counter()
+    tool = bind(planned.call.name, evidence)
     try:
         async with asyncio.timeout(limit_s):
             result = await tool.execute(**(planned.arguments or {}))
     except TimeoutError:
         result = failure(CallTimeoutError(f"{planned.call.name} took longer than its limit."))
     if reads_files(planned):
-        found.obstacles.append("workspace")
+        evidence.obstacles.append("workspace")
     elif not tool.reports_documents:
-        found.obstacles.append("tool")
+        evidence.obstacles.append("tool")
     return Called(
-        planned, result, found, round((time.perf_counter() - began) * 1000), provenance=found.provenance
+        planned, result, evidence, round((time.perf_counter() - began) * 1000), provenance=evidence.provenance
     )
 
 
@@ -91,7 +93,7 @@ def rendered(
         known_blocks: ids of blocks that the model has seen.
         records: known records of the blocks' documents, by doc_id.
     """
-    hits = outcome.found.hits
+    hits = outcome.evidence.hits
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
     titles = {doc_id: record.title for doc_id, record in records.items()}
     telling = [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))] or hits

@@ -17,7 +17,7 @@ from shared.ingestion.parsers.web_text import PageText
 from shared.platform.errors import BadDocumentError, ConfigurationError, DependencyError, InvalidQueryError
 from shared.platform.web_addresses import MAX_URL_CHARS, host_of
 from shared.platform.web_pages import FetchedPage, WebPages
-from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 
@@ -43,7 +43,7 @@ class FetchPage(Tool):
     outside: Outside
     instance_memory_mb: int
     whose: str
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "web_fetch"
     description = (
@@ -68,7 +68,7 @@ class FetchPage(Tool):
         services = binding.services
         memory_mb, whose = services.settings.host.instance_memory_mb, binding.user.user_id
         pages = services.web_pages if binding.is_enabled(cls.name) else None
-        return cls(pages, binding.outside, memory_mb, whose, binding.found)
+        return cls(pages, binding.outside, memory_mb, whose, binding.evidence)
 
     async def _run(self, arguments: FetchPageParameters) -> ToolResult:
         if self.pages is None:
@@ -91,7 +91,7 @@ class FetchPage(Tool):
             content_type=fetched.content_type,
             truncated=text.is_cut or fetched.is_cut,
         )
-        self.found.snapshots.append(page)
+        self.evidence.snapshots.append(page)
         return {"doc_id": page.doc_id, "url": arguments.url, **page.model_dump(mode="json")}
 
     async def _text(self, fetched: FetchedPage) -> PageText:

@@ -9,7 +9,7 @@ from shared.evidence.document_prompt import unreadable
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.runs.provenance import UsedDocument
-from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
 
@@ -34,7 +34,7 @@ class ReadPages(Tool):
 
     blocks: DocumentBlocks
     documents: DocumentSearch
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "read_pages"
     description = (
@@ -48,13 +48,13 @@ class ReadPages(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(DocumentBlocks(binding.blocks), DocumentSearch(binding.documents), binding.found)
+        return cls(DocumentBlocks(binding.blocks), DocumentSearch(binding.documents), binding.evidence)
 
     async def _run(self, arguments: ReadPagesParameters) -> ToolResult:
         first = arguments.first
         last = min(max(arguments.last, first), first + MAX_PAGES - 1)
         hits = await self.blocks.pages(arguments.doc_id, first, last)
-        self.found.hits.extend(hits)
+        self.evidence.hits.extend(hits)
         if not hits:
             return {**search_results(hits, {}), "hints": [await self._why_empty(arguments)]}
         return search_results(hits, {})
@@ -67,7 +67,7 @@ class ReadPages(Tool):
             DocumentNotFoundError: there is no such document, or the user may not read it.
         """
         record = await self.documents.get(arguments.doc_id)
-        self.found.documents.append(UsedDocument(doc_id=record.doc_id, version=record.version))
+        self.evidence.documents.append(UsedDocument(doc_id=record.doc_id, version=record.version))
         pages = record.page_count
         if pages is not None and arguments.first > pages:
             return f"{record.filename} has {pages} pages."

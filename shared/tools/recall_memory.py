@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field
 
 from shared.conversations.memory import MemorySearch
-from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 
 
@@ -21,7 +21,7 @@ class RecallMemory(Tool):
     """Searches earlier questions of the same user and the answers to them."""
 
     memories: MemorySearch
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "recall_memory"
     description = (
@@ -36,11 +36,11 @@ class RecallMemory(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(MemorySearch(binding.services, binding.user), binding.found)
+        return cls(MemorySearch(binding.services, binding.user), binding.evidence)
 
     async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
         memories = await self.memories.recall(arguments.query)
-        self.found.run_ids.extend(memory.memory_id for memory in memories if memory.answer_summary)
+        self.evidence.run_ids.extend(memory.memory_id for memory in memories if memory.answer_summary)
         return {
             "memories": [memory.model_dump(mode="json") for memory in memories],
             "result_count": len(memories),

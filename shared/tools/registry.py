@@ -10,7 +10,7 @@ from shared.platform.search import Filters
 from shared.platform.settings import Settings, SettingsGroup, setting_groups
 from shared.runs.agents import AgentDefinition
 from shared.tools.ask_user import AskUser
-from shared.tools.base import Found, Tool
+from shared.tools.base import Tool, ToolEvidence
 from shared.tools.binding import Binding, block_search, run_query_of
 from shared.tools.block_judges import Grade, Rerank
 from shared.tools.delegate import Delegate
@@ -164,7 +164,7 @@ def bound_tool(
     services: ToolServices,
     user: UserContext,
     scope: Filters | None = None,
-    found: Found | None = None,
+    evidence: ToolEvidence | None = None,
     *,
     outside: Outside | None = None,
 ) -> Tool:
@@ -176,4 +176,6 @@ def bound_tool(
     """
     if name not in TOOLS:
         raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(TOOLS)}.")
-    return TOOLS[name].bind(Binding(services, user, scope or {}, found or Found(), outside or Outside()))
+    return TOOLS[name].bind(
+        Binding(services, user, scope or {}, evidence or ToolEvidence(), outside or Outside())
+    )

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits
-from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 from shared.tools.web_search import WebSearch
@@ -34,7 +34,7 @@ class SearchWeb(Tool):
     web: WebSearch | None
     limits: CallLimits
     outside: Outside = field(default_factory=Outside)
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "web_search"
     description = (
@@ -57,12 +57,12 @@ class SearchWeb(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(binding.services.web_search, binding.limits, binding.outside, binding.found)
+        return cls(binding.services.web_search, binding.limits, binding.outside, binding.evidence)
 
     async def _run(self, arguments: SearchWebParameters) -> ToolResult:
         if self.web is None:
             raise ConfigurationError("Web search is not configured.", "Set WEB_SEARCH_URL.")
         self.outside.require_query(arguments.query)
         pages = await self.web.search(arguments.query, min(max(arguments.count, 1), _MAX_PAGES), self.limits)
-        self.found.pages.extend(pages)
+        self.evidence.pages.extend(pages)
         return {"results": [page.model_dump() for page in pages], "result_count": len(pages)}

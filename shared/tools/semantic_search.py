@@ -12,7 +12,7 @@ from shared.platform.search import Filters
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.filters import SEARCH_FIELDS
 from shared.retrieval.models import Hit
-from shared.tools.base import Found, Parameters, Tool, ToolResult, filters_described
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, filters_described
 from shared.tools.binding import Binding
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
@@ -38,7 +38,7 @@ class SemanticSearch(Tool):
 
     blocks: BlockSearch
     image_urls: ImageUrls | None = None
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "rag_semantic_search"
     description = "Find passages and figures of the documents that bear on a query."
@@ -54,11 +54,11 @@ class SemanticSearch(Tool):
     @classmethod
     def bind(cls, binding: Binding) -> Self:
         urls = partial(image_urls, services=binding.services)
-        return cls(binding.block_search(), urls, binding.found)
+        return cls(binding.block_search(), urls, binding.evidence)
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
         hits = await self.blocks.search([arguments.query], arguments.top_k, arguments.filters)
-        self.found.hits.extend(hits)
+        self.evidence.hits.extend(hits)
         urls = await self.image_urls(hits) if self.image_urls else {}
         return search_results(hits, urls)
 

@@ -19,7 +19,7 @@ from shared.runs.provenance import UsedDocument
 from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup, tables_in
-from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
+from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding, run_query_of
 from shared.tools.table_queries import RunQuery
 
@@ -55,7 +55,7 @@ class ListTables(Tool):
     tables: TableLookup
     embedder: Embedder
     limits: CallLimits
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "list_tables"
     description = (
@@ -72,7 +72,7 @@ class ListTables(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(binding.tables, binding.services.embedder, binding.limits, binding.found)
+        return cls(binding.tables, binding.services.embedder, binding.limits, binding.evidence)
 
     async def _run(self, arguments: ListTablesParameters) -> ToolResult:
         query = arguments.query.strip()
@@ -80,7 +80,7 @@ class ListTables(Tool):
             self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
         )
         page = tables[: min(max(arguments.limit, 1), 100)]
-        self.found.documents.extend(_used(page))
+        self.evidence.documents.extend(_used(page))
         return {"tables": [described_table(table) for table in page], "count": len(page)}
 
 
@@ -106,7 +106,7 @@ class RunSql(Tool):
 
     tables: TableLookup
     run_query: RunQuery
-    found: Found
+    evidence: ToolEvidence
 
     name = "run_sql"
     description = (
@@ -125,12 +125,12 @@ class RunSql(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(binding.tables, run_query_of(binding), binding.found)
+        return cls(binding.tables, run_query_of(binding), binding.evidence)
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.get_many(arguments.table_ids)
-        self.found.documents.extend(_used(tables))
-        return _record_result(self.found, await self.run_query(arguments.sql, tables), tables, ())
+        self.evidence.documents.extend(_used(tables))
+        return _record_result(self.evidence, await self.run_query(arguments.sql, tables), tables, ())
 
 
 class QueryStructuredDataParameters(Parameters):
@@ -153,7 +153,7 @@ class QueryStructuredData(Tool):
     chat_model: ChatModel
     embedder: Embedder
     limits: CallLimits
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
     draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=90))
 
     name = "query_structured_data"
@@ -175,7 +175,7 @@ class QueryStructuredData(Tool):
         services = binding.services
         models = services.chat_model, services.embedder
         drafting = CallLimits(timeout_s=services.settings.answering.answer_timeout_s)
-        return cls(binding.tables, run_query_of(binding), *models, binding.limits, binding.found, drafting)
+        return cls(binding.tables, run_query_of(binding), *models, binding.limits, binding.evidence, drafting)
 
     async def _run(self, arguments: QueryStructuredDataParameters) -> ToolResult:
         question = arguments.question
@@ -188,7 +188,7 @@ class QueryStructuredData(Tool):
             raise InvalidQueryError(
                 "No table that you can read matches the question.", "Search the documents."
             )
-        self.found.documents.extend(_used(tables))
+        self.evidence.documents.extend(_used(tables))
         draft = await self._drafted(question, tables)
         try:
             result = await self.run_query(draft.sql, tables)
@@ -197,10 +197,10 @@ class QueryStructuredData(Tool):
             problem = " ".join((refused.detail, *refused.hints))
         else:
             if not problem:
-                return _record_result(self.found, result, tables, draft.assumptions)
+                return _record_result(self.evidence, result, tables, draft.assumptions)
         draft = await self._drafted(question, tables, draft.sql, problem)
         result = await self.run_query(draft.sql, tables)
-        return _record_result(self.found, result, tables, draft.assumptions)
+        return _record_result(self.evidence, result, tables, draft.assumptions)
 
     async def _drafted(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
@@ -329,12 +329,12 @@ async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQu
 
 
 def _record_result(
-    found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
+    evidence: ToolEvidence, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
 ) -> ToolResult:
-    """Add a query result to the evidence in `found`, and return the fields of the tool result."""
-    evidence = table_result(result, tables)
-    found.results.append(evidence)
-    fields = evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
+    """Add a query result to `evidence`, and return the fields of the tool result."""
+    table_evidence = table_result(result, tables)
+    evidence.results.append(table_evidence)
+    fields = table_evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
     return {**fields, "assumptions": list(assumptions), "truncated": is_cut}
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.platform.errors import InvalidQueryError
 from shared.retrieval.blocks import BlockLookup
-from shared.tools.base import Found, Parameters, Tool, ToolResult, named_block
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, named_block
 from shared.tools.binding import Binding
 
 
@@ -22,7 +22,7 @@ class ViewFigure(Tool):
     """Shows the model a picture from a document that the user may read."""
 
     blocks: BlockLookup
-    found: Found = field(default_factory=Found)
+    evidence: ToolEvidence = field(default_factory=ToolEvidence)
 
     name = "view_figure"
     description = (
@@ -36,7 +36,7 @@ class ViewFigure(Tool):
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(BlockLookup(binding.blocks), binding.found)
+        return cls(BlockLookup(binding.blocks), binding.evidence)
 
     async def _run(self, arguments: ViewFigureParameters) -> ToolResult:
         hit = next(iter(await self.blocks.get_many([arguments.block_id])), None)
@@ -45,5 +45,5 @@ class ViewFigure(Tool):
                 "There is no picture with this block_id.",
                 "Use the block_id of an image block that you were shown.",
             )
-        self.found.figures.append(hit)
+        self.evidence.figures.append(hit)
         return {**named_block(hit), "image_caption": hit.image_caption or ""}

@@ -24,7 +24,14 @@ from shared.platform.calls import WEB_SEARCH as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, error_of_status
 from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, DependencyError
-from shared.platform.http_client import Wire, connect_http, folded, http_errors, not_understood, read_bounded
+from shared.platform.http_client import (
+    Wire,
+    collapse_spaces,
+    connect_http,
+    http_errors,
+    not_understood,
+    read_bounded,
+)
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 from shared.platform.web_addresses import plain_addresses
@@ -97,7 +104,7 @@ class HttpWebSearch(WebSearch, ABC):
         Raises:
             DependencyError: the service did not respond, or none of its search engines did.
         """
-        body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
+        body = self._body(collapse_spaces(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
         with call_span(SERVICE, "query"):
             results = await call_within(deadline, limits.max_retries, lambda: self._request(body, deadline))
@@ -172,7 +179,7 @@ def _plain(text: str | None, most_chars: int) -> str:
         for char in html.unescape((text or "")[: 4 * most_chars])
         if char in "\t\r\n" or unicodedata.category(char)[0] != "C"
     )
-    return folded(visible)[:most_chars]
+    return collapse_spaces(visible)[:most_chars]
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:

@@ -133,7 +133,7 @@ class RecordingOrchestrations(Instances):
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
         self.started.setdefault(instance_id, (orchestration, dict(payload)))
 
-    async def tell(self, instance_id: str, event: str) -> None:
+    async def raise_event(self, instance_id: str, event: str) -> None:
         self.told.append((instance_id, event))
 
     async def stop(self, instance_id: str, reason: str = "") -> None:

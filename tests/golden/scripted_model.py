@@ -18,7 +18,7 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
-from shared.platform.telemetry import tell_usage
+from shared.platform.telemetry import report_usage
 
 PIECE_CHARS = 7  # splits words and tags anywhere
 # Every call reports the same usage, so that prompts can change without changing the tokens of an answer.
@@ -68,7 +68,7 @@ class RoleModel(ChatModel):
     ) -> StructuredOutput:
         """Return the role's next reply as `output`."""
         reply = output.model_validate(await self._next(prompt.name, prompt.user))
-        tell_usage(TOKENS)
+        report_usage(TOKENS)
         return reply
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
@@ -84,7 +84,7 @@ class RoleModel(ChatModel):
         text = output.model_validate(reply).model_dump_json() if isinstance(reply, dict) else str(reply)
         for piece in _pieces(text):
             yield piece
-        tell_usage(TOKENS)
+        report_usage(TOKENS)
         yield USAGE
 
     async def stream_turn(
@@ -99,7 +99,7 @@ class RoleModel(ChatModel):
         turn = _turn(await self._next(*_role_of(messages)))
         for piece in _pieces(turn.text):
             yield piece
-        tell_usage(TOKENS)
+        report_usage(TOKENS)
         yield turn
 
     async def _next(self, role: str, text: str) -> str | dict[str, Any] | ModelTurn:

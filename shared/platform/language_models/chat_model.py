@@ -53,7 +53,7 @@ from shared.platform.language_models.prompted import (
     with_calls_read,
 )
 from shared.platform.language_models.protocol import Efforts, Feature
-from shared.platform.telemetry import get_logger, tell_usage
+from shared.platform.telemetry import get_logger, report_usage
 from shared.platform.tracing import note_usage
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ class OpenAIChatModel(DeployedModel):
         self, name: str, limits: CallLimits, started: float, usage: ModelUsage | None, ending: str | None
     ) -> None:
         if usage is not None:
-            tell_usage(usage.input_tokens + usage.output_tokens)
+            report_usage(usage.input_tokens + usage.output_tokens)
             was_ignored = usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK
             if (
                 was_ignored and "max_tokens" in self._memory.features

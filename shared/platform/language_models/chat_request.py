@@ -201,8 +201,8 @@ def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
 def output_request(
     prompt: Prompt, output: type[BaseModel], features: frozenset[Feature], correction: Sequence[Message] = ()
 ) -> ChatRequest:
-    """Return a request for structured output. The messages in `said` follow the prompt, to correct an earlier
-    reply.
+    """Return a request for structured output. The messages in `correction`, which follow the prompt, are an
+    invalid reply and a request to correct it.
     """
     if "json_schema" in features:
         request = _followed(prompt_request(prompt, features), correction)
@@ -270,7 +270,7 @@ def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tu
     instructions = f"<instructions>\n{instructions}\n</instructions>"
     if not rest or rest[0]["role"] != "user":
         return ({"role": "user", "content": instructions}, *rest)
-    said: str | list[dict[str, Any]] = rest[0]["content"]
-    is_text = isinstance(said, str)
-    content = f"{instructions}\n\n{said}" if is_text else [_text_part(instructions), *said]
+    content_parts: str | list[dict[str, Any]] = rest[0]["content"]
+    is_text = isinstance(content_parts, str)
+    content = f"{instructions}\n\n{content_parts}" if is_text else [_text_part(instructions), *content_parts]
     return ({"role": "user", "content": content}, *rest[1:])

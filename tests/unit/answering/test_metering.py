@@ -12,7 +12,7 @@ from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Message, Prompt
 from shared.platform.models import Model
-from shared.platform.telemetry import tell_usage
+from shared.platform.telemetry import report_usage
 from shared.runs.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
@@ -50,7 +50,7 @@ async def test_a_call_that_reports_nothing_is_counted_by_its_text() -> None:
 async def test_what_the_endpoint_reports_counts_instead() -> None:
     class Reporting(ScriptedChatModel):
         async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
-            tell_usage(777)
+            report_usage(777)
             return await super().parse(prompt, output, limits)
 
     meter = TokenMeter(10_000)
@@ -120,7 +120,7 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
 
     def answer(prompt: Prompt) -> Reply:
         asked.append(prompt.name)
-        tell_usage(1400)
+        report_usage(1400)
         return plan()
 
     services = await corpus_services(settings=settings, chat_model=ScriptedChatModel(answer=answer))

@@ -23,7 +23,7 @@ from shared.answering.summary_runs import begin_summary, view_summary
 from shared.answering.summary_script import DocumentSummary
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import Prompt
-from shared.platform.telemetry import tell_usage
+from shared.platform.telemetry import report_usage
 from shared.runs.events import CompleteEvent, ReservedLine, ResumedStatus
 from shared.runs.journal import read_journal
 from shared.runs.models import SummaryOrder
@@ -317,7 +317,7 @@ async def test_order_stays_within_its_budget_and_says_what_was_left_out() -> Non
 @pytest.mark.attack("limits")
 async def test_model_that_writes_without_end_uses_up_no_more_than_its_step_may() -> None:
     def endless(prompt: Prompt) -> Reply:
-        tell_usage(50_000)
+        report_usage(50_000)
         return ModelFixableError("It is no JSON.")
 
     services = await with_small_budget(endless)

@@ -75,8 +75,8 @@ async def test_without_a_gate_each_finds_out_for_itself() -> None:
 
 async def test_a_pause_longer_than_ones_time_is_told_at_once() -> None:
     gate = RateGate()
-    gate.shut(RateLimitError("Tomorrow.", retry_after_s=86_400))
-    gate.shut(RateLimitError("Sooner.", retry_after_s=0.001))
+    gate.pause(RateLimitError("Tomorrow.", retry_after_s=86_400))
+    gate.pause(RateLimitError("Sooner.", retry_after_s=0.001))
     service = BusyService()
     with pytest.raises(RateLimitError, match="rate limiting requests") as told:
         await call_within(Deadline(1), 3, service.call, gate=gate)

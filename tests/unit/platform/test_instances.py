@@ -83,5 +83,5 @@ async def test_whether_it_lives_is_doubted_only_with_a_reason() -> None:
 
 async def test_an_answer_is_told_without_its_words() -> None:
     client = Client()
-    await over(client).tell("run", "answered-3")
+    await over(client).raise_event("run", "answered-3")
     assert client.calls == [("answered-3", "run")]

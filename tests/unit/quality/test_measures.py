@@ -43,7 +43,7 @@ def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
     for found in sums().measures().model_dump().values():
         assert (found["value"], found["of"], found["met"]) == (None, 0, None)
     assert set(sums().times().model_dump().values()) == {None}
-    assert sums().said().average is None
+    assert sums().rating_summary().average is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_people_said() -> None:
         rating("a", rating=5, reasons=("helpful",), has_comment=True),
         rating("b", rating=2, thumb="down", reasons=("wrong", "outdated")),
         rating("c", thumb="up", reasons=("helpful",)),
-    ).said()
+    ).rating_summary()
     assert (said.rated, said.average, said.distribution) == (3, 3.5, (0, 1, 0, 0, 1))
     assert (said.thumbs_up, said.thumbs_down, said.comments) == (1, 1, 1)
     assert said.reasons == {"helpful": 2, "outdated": 1, "wrong": 1}
@@ -140,7 +140,7 @@ def test_one_project_alone() -> None:
         opening("b"),
         project_id="pumps",
     )
-    assert (found.counts().runs, found.said().average) == (1, 1.0)
+    assert (found.counts().runs, found.rating_summary().average) == (1, 1.0)
     assert found.measures().click_through_rate.value == 0.0
 
 
