@@ -9,12 +9,16 @@ statements, `answer_writer` proves and streams them, and `draft` renders them. `
 a `situation` whether sub-agents work on a question. `inline` runs the same script in one process, and `agent`
 exposes it as a Python API.
 
+`budget` counts the tokens and the money of a step or a sub-agent. `metering` applies it to model calls, and
+`subagent_budget` divides it between the parts of a sub-agent's work.
+
 A summary of documents is a run as well: `summary_runs` starts and shows it, `summary_script` defines the
 order of its steps, `summary_document` reads one document and `summary_merge` merges all, with the calls of
-`summary_model`, the rules of `summary_findings` and `summary_result`, and the limits of `summary_budget`.
+`summary_model`, the rules of `summary_findings` and `summary_result`, and the limits of `summary_limits`.
 
 `run_facts` records how a run and its sub-agents ended.
 
 Pure: budget, clarification, findings, policy, policy_models, profiles, script, share_models, situation,
-statements, steps, sub_agent, subagent_models, summary_budget, summary_models, summary_script.
+statements, steps, sub_agent, subagent_budget, subagent_models, summary_limits, summary_models,
+summary_script.
 """

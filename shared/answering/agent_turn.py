@@ -11,10 +11,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from shared.answering.metering import MOST_CHARS_PER_TOKEN
 from shared.platform.errors import CallTimeoutError, DefectError, GroundworkError
 from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, ToolDefinition
 from shared.runs.event_log import RunClosedError, StaleAttemptError
-from shared.runs.metering import MOST_CHARS_PER_TOKEN
 
 Outcome = TypeVar("Outcome")
 OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)

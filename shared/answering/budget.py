@@ -1,34 +1,32 @@
-"""Budget checks for a sub-agent's calls: how much time, how many tokens and how much money remain.
+"""The budget of a run, a step or a sub-agent: tokens and money. Pure.
 
-A call starts only if the budget covers its longest possible reply. Usage therefore exceeds a budget by at
-most one call, and only if a model ignores its output limit.
+A model call starts only if the budget covers its prompt and a useful reply, and its reply may be as long as
+the rest allows. Usage therefore exceeds a budget by at most one call, and only if a model ignores its output
+limit.
 """
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from typing import Self
 
-from shared.answering.policy_models import BudgetAllocation
 from shared.answering.subagent_models import WarningCode
+from shared.platform.errors import BudgetExceededError
 from shared.platform.language_models.models import ModelUsage
+from shared.runs.events import DoneLine, ReservedLine, RunEvent
 
-# Maximum extension of a sub-agent's deadline after a worker crash. Workers restart within 2 to 8 s.
-CRASH_GRACE = timedelta(seconds=20)
 CHARS_PER_TOKEN = 3  # conservative: English has about 4, JSON and German about 3
-MARGIN_S = 0.5  # before the deadline, to store the report and notify the parent
-LEAST_CALL_S = 0.6  # minimum for a model call (unmeasured)
-WORK_TOKENS = 400  # expected output of a work turn; three tool calls need about 150
-MOST_WORK_TOKENS = 1500  # maximum, for models whose hidden reasoning tokens count
-REPORT_TOKENS = 1800  # expected; ten claims with quotations need about 1,200
-MOST_REPORT_TOKENS = 4000  # maximum, for the same reason
-LEAST_REPORT_TOKENS = 250  # two claims
-FAIR_REPORT_TOKENS = 1000  # reserved for the report during work turns
-LEAST_RESULT_TOKENS = 300  # per tool result: one passage
-MOST_RESULT_TOKENS = 2500  # per turn; a budget of 30,000 tokens then allows two more searches
-MOST_OPENING_TOKENS = 5000  # for the first passages, unless the report follows at once
-_REPORT_SHARE_OF_TIME = 0.5  # share of the remaining time, reserved for the report (unmeasured)
-_TOOL_SHARE_OF_TIME = 0.4
+NO_LIMIT = 10**12  # tokens; more than any run can use
 _MESSAGE_TOKENS = 8  # overhead of each message in a prompt
+_MILLION = 1_000_000
+
+
+class BudgetSpentError(BudgetExceededError):
+    """Too little of a budget is left for a useful model call. `limit` names the exhausted part."""
+
+    def __init__(self, limit: WarningCode = "TOKENS_SPENT") -> None:
+        super().__init__("This request has used up its tokens.", "Ask for less at once.", "Ask again.")
+        self.limit = limit
 
 
 @dataclass(frozen=True)
@@ -37,113 +35,123 @@ class Prices:
     other input.
     """
 
-    input_usd: float
-    output_usd: float
+    input_usd: float = 0.0
+    output_usd: float = 0.0
     cached_usd: float | None = None
 
     def cost_usd(self, usage: ModelUsage) -> float:
         """Return the cost of a model call in US dollars."""
         cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
         read = (usage.input_tokens - usage.cached_tokens) * self.input_usd + usage.cached_tokens * cached_usd
-        return (read + usage.output_tokens * self.output_usd) / 1_000_000
+        return (read + usage.output_tokens * self.output_usd) / _MILLION
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Tokens and money that a sub-agent has used so far."""
+@dataclass
+class Budget:
+    """Limits on tokens and money, what has been used of them, and what running calls may still use.
 
+    Attributes:
+        max_tokens: limit on input and output tokens together.
+        max_cost_usd: limit on the cost in US dollars.
+        tokens, cost_usd: used so far.
+        reserved_tokens: reserved for calls in progress, so that concurrent calls can't use them twice.
+        prices: determine the cost of a call.
+    """
+
+    max_tokens: int = NO_LIMIT
+    max_cost_usd: float = math.inf
     tokens: int = 0
     cost_usd: float = 0.0
+    reserved_tokens: int = 0
+    prices: Prices = Prices()
 
-    def plus(self, usage: ModelUsage, prices: Prices) -> "Spent":
-        """Return the total usage including one more model call."""
+    @property
+    def committed_tokens(self) -> int:
+        """Tokens that will have been used if every call in progress uses its whole reservation."""
+        return self.tokens + self.reserved_tokens
+
+    @property
+    def tokens_left(self) -> int:
+        """Tokens that another call or a child may use; negative if overdrawn."""
+        return self.max_tokens - self.committed_tokens
+
+    @property
+    def cost_left_usd(self) -> float:
+        """US dollars left; negative if overdrawn."""
+        return self.max_cost_usd - self.cost_usd
+
+    def after(self, usage: ModelUsage) -> Self:
+        """Return a copy that includes the usage of one more model call."""
         tokens = self.tokens + usage.input_tokens + usage.output_tokens
-        return Spent(tokens, self.cost_usd + prices.cost_usd(usage))
+        return replace(self, tokens=tokens, cost_usd=self.cost_usd + self.prices.cost_usd(usage))
+
+    def reserve(self, tokens: int) -> None:
+        """Reserve tokens for a call that begins."""
+        self.reserved_tokens += tokens
+
+    def settle(self, reserved: int, used: int) -> None:
+        """Replace the reservation of a finished call by the tokens that it used."""
+        self.reserved_tokens -= reserved
+        self.tokens += used
+
+    def reply_tokens(self, prompt_tokens: int, *, wanted: int, least: int) -> int:
+        """Return the maximum length in tokens of a reply to a prompt, at most `wanted`.
+
+        Raises:
+            BudgetSpentError: fewer than `least` tokens are left after the prompt, or can be paid for.
+        """
+        left = self.tokens_left - prompt_tokens
+        if left < least:
+            raise BudgetSpentError("TOKENS_SPENT")
+        money_usd = self.cost_left_usd - prompt_tokens * self.prices.input_usd / _MILLION
+        output_usd = self.prices.output_usd
+        affordable = int(min(left, money_usd * _MILLION / output_usd)) if output_usd else left
+        if money_usd < 0 or affordable < least:
+            raise BudgetSpentError("COST_SPENT")
+        return min(affordable, wanted)
+
+    def share(self, count: int, *, least_tokens: int | None = None) -> Self:
+        """Return the budget of one of `count` children that divide equally what is left.
+
+        Args:
+            least_tokens: minimum tokens of a share, even if all shares together then exceed the budget; None
+                = no minimum.
+        """
+        tokens = self.tokens_left // count
+        if least_tokens is not None:
+            tokens = max(tokens, least_tokens)
+        return replace(
+            self,
+            max_tokens=tokens,
+            max_cost_usd=self.cost_left_usd / count,
+            tokens=0,
+            cost_usd=0.0,
+            reserved_tokens=0,
+        )
+
+    def max_shares(self, least_tokens: int, least_cost_usd: float) -> int:
+        """Return the maximum number of shares that contain at least this much each.
+
+        Args:
+            least_cost_usd: 0 = the cost doesn't limit the number.
+        """
+        by_tokens = self.tokens_left // least_tokens
+        return min(by_tokens, int(self.cost_left_usd / least_cost_usd)) if least_cost_usd > 0 else by_tokens
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """Maximum length of a model reply in tokens. If it is 0, `limit` names the exhausted budget."""
-
-    output_tokens: int
-    limit: WarningCode | None = None
-
-
-def tokens_of(texts: Iterable[str]) -> int:
+def max_tokens_of(texts: Iterable[str]) -> int:
     """Return an upper bound on the number of prompt tokens for these messages."""
     return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
 
 
-def allowed_output(
-    budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices, *, wanted: int, least: int
-) -> Allowed:
-    """Return the number of output tokens that the budget allows, at most `wanted`, or 0 if it allows fewer
-    than `least`.
+def tokens_in(lines: Iterable[RunEvent]) -> int:
+    """Return the tokens used according to lines of a journal. Of a turn that didn't complete, the tokens
+    reserved for its calls count as used.
     """
-    left = budget.max_child_tokens - spent.tokens - prompt_tokens
-    if left < least:
-        return Allowed(0, "TOKENS_SPENT")
-    money = budget.max_child_cost_usd - spent.cost_usd - prompt_tokens * prices.input_usd / 1_000_000
-    affordable = min(left, int(money * 1_000_000 / prices.output_usd)) if prices.output_usd else left
-    if money < 0 or affordable < least:
-        return Allowed(0, "COST_SPENT")
-    return Allowed(min(affordable, wanted))
-
-
-def allowed_work(budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices) -> Allowed:
-    """Return the number of output tokens allowed for a work turn, after reserving tokens for tool results and
-    the report.
-
-    Args:
-        prompt_tokens: size of the turn's prompt; the report's prompt is assumed to have the same size.
-    """
-    reserved = prompt_tokens + LEAST_RESULT_TOKENS
-    after = spent.plus(ModelUsage(input_tokens=prompt_tokens, output_tokens=WORK_TOKENS), prices)
-    report = allowed_output(
-        budget, after, reserved, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS
-    )
-    if report.limit is not None:
-        return report
-    left = budget.max_child_tokens - spent.tokens - prompt_tokens - reserved - FAIR_REPORT_TOKENS
-    wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
-    return allowed_output(budget, spent, prompt_tokens, prices, wanted=wanted, least=1)
-
-
-def result_tokens(budget: BudgetAllocation, spent: Spent, report_tokens: int) -> int:
-    """Return the number of tokens available for the tool results of one turn, or 0 if not even one passage
-    fits.
-    """
-    left = budget.max_child_tokens - spent.tokens - report_tokens - FAIR_REPORT_TOKENS
-    return min(left, MOST_RESULT_TOKENS) if left >= LEAST_RESULT_TOKENS else 0
-
-
-def opening_tokens(budget: BudgetAllocation, prompt_tokens: int, *, closing: bool) -> int:
-    """Return the number of tokens available for the initial passages.
-
-    Every call reads them: only the report if `closing`, otherwise a work turn and the report, which also need
-    room for tool results.
-
-    Args:
-        prompt_tokens: size of a prompt without passages.
-    """
-    if closing:
-        return max(budget.max_child_tokens - prompt_tokens - REPORT_TOKENS, LEAST_RESULT_TOKENS)
-    fixed = 2 * prompt_tokens + WORK_TOKENS + REPORT_TOKENS
-    return min(max((budget.max_child_tokens - fixed) // 3, LEAST_RESULT_TOKENS), MOST_OPENING_TOKENS)
-
-
-def work_limit_s(remaining_s: float) -> float:
-    """Return the time limit of a work turn in seconds, or 0 if there is only time for the report."""
-    limit_s = (remaining_s - MARGIN_S) * (1 - _REPORT_SHARE_OF_TIME)
-    return limit_s if limit_s >= LEAST_CALL_S else 0.0
-
-
-def report_limit_s(remaining_s: float) -> float:
-    """Return the time limit of the report in seconds, or 0 if too little time remains to write one."""
-    limit_s = remaining_s - MARGIN_S
-    return limit_s if limit_s >= LEAST_CALL_S else 0.0
-
-
-def tool_limit_s(remaining_s: float, limit_s: float) -> float:
-    """Return the time limit of a tool call in seconds: a share of the remaining time, at most `limit_s`."""
-    return max(min(limit_s, (remaining_s - MARGIN_S) * _TOOL_SHARE_OF_TIME), 0.001)
+    used: dict[tuple[int, int | None, int | None], int] = {}
+    for line in lines:
+        if isinstance(line, ReservedLine):
+            used[line.step, line.child, line.turn] = line.tokens
+        elif isinstance(line, DoneLine):
+            used[line.step, line.child, line.turn] = int(line.result.get("tokens", 0))
+    return sum(used.values())

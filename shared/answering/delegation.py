@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.answering.budget import CRASH_GRACE, Spent
 from shared.answering.children import children_of, delegations_of
 from shared.answering.control import ControlView, grant, read_control
 from shared.answering.delegated_documents import (
@@ -36,6 +35,7 @@ from shared.answering.policy_models import (
 from shared.answering.profiles import PROFILES, installed_profiles
 from shared.answering.services import SubagentServices
 from shared.answering.situation import Situation
+from shared.answering.subagent_budget import CRASH_GRACE
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
@@ -153,7 +153,7 @@ class _Decision:
         ids.
         """
         settings, control = self.services.settings, self.services.subagent_control
-        started, spent = await spent_before(self.request, self.journal)
+        started, tokens, cost_usd = await used_before(self.request, self.journal)
         readable = await may_read_targets(self.request, self.services)
         if settings.subagents.enabled:
             self.request = await with_documents(self.request, self.services)
@@ -163,7 +163,8 @@ class _Decision:
         def ask(view: ControlView) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
             # Read the clock last, because the lookups took time.
             now = datetime.now(UTC)
-            situation = self._situation(started, spent, readable, view, now)
+            budget = budget_of(self.request, settings, tokens, now)
+            situation = self._situation(budget, started, cost_usd, readable, view)
             decision = decide(situation)
             return decision, tasks_of(self.request, decision, situation, now)
 
@@ -188,12 +189,12 @@ class _Decision:
         return ask(ControlView(active=max_active))[0], None
 
     def _situation(
-        self, started: int, spent: Spent, readable: bool, control: ControlView, now: datetime
+        self, budget: RuntimeBudget, started: int, spent_usd: float, readable: bool, control: ControlView
     ) -> Situation:
         request, settings = self.request, self.services.settings
         installed = installed_profiles(has_web_search=self.services.web_search is not None)
         return Situation(
-            asked=describe(request, settings, budget_of(request, settings, spent, now), control),
+            asked=describe(request, settings, budget, control),
             settings=settings,
             installed_profiles=installed,
             # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
@@ -203,7 +204,7 @@ class _Decision:
             circuit_closed=control.circuit_closed,
             web_allowed=request.web_allowed and self.services.web_search is not None,
             started=started,
-            spent_usd=spent.cost_usd,
+            spent_usd=spent_usd,
             free_slots=control.free,
             requested_profile=request.call.profile if request.call else None,
         )
@@ -261,12 +262,12 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 
 
 def budget_of(
-    delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
+    delegation_request: DelegationRequest, settings: Settings, child_tokens: int, now: datetime
 ) -> RuntimeBudget:
     """Return the total and the remaining budget of the question.
 
     Args:
-        spent: usage of sub-agents of earlier steps.
+        child_tokens: tokens used by sub-agents of earlier steps.
     """
     began = delegation_request.began or delegation_request.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
@@ -276,12 +277,12 @@ def budget_of(
         remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
         max_total_tokens=max_tokens,
         remaining_tokens=max_tokens
-        - max(delegation_request.tokens, spent_tokens(delegation_request.request) + spent.tokens),
+        - max(delegation_request.tokens, planning_tokens(delegation_request.request) + child_tokens),
         max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
     )
 
 
-def spent_tokens(request: RunRequest) -> int:
+def planning_tokens(request: RunRequest) -> int:
     """Estimate the tokens used for planning the question. An estimate is needed because some models report no
     usage.
     """
@@ -290,13 +291,14 @@ def spent_tokens(request: RunRequest) -> int:
     return _PLANNING_TOKENS + sum(map(text_tokens, (request.question, conversation.summary, *texts)))
 
 
-async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
-    """Return the number of sub-agents that earlier steps started, and their total usage.
+async def used_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, int, float]:
+    """Return the number of sub-agents that earlier steps started, their total tokens, and their total cost
+    in US dollars.
 
     A sub-agent that stored no state counts with its whole budget, because it may have used it.
     """
     if delegation_request.call is None:
-        return 0, Spent()
+        return 0, 0, 0.0
     async with asyncio.timeout(LOOKUP_TIMEOUT_S):
         delegations = await delegations_of(journal)
         children = await children_of(journal, delegations)
@@ -306,7 +308,7 @@ async def spent_before(delegation_request: DelegationRequest, journal: Journal) 
         else (child.task.budget.max_child_tokens, child.task.budget.max_child_cost_usd)
         for child in children
     ]
-    return len(used), Spent(sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used))
+    return len(used), sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used)
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:

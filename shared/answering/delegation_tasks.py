@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.answering.delegated_documents import MOST_DOCUMENTS, DelegationRequest, task_documents
-from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.policy_models import DelegationPolicyOutput
 from shared.answering.situation import Situation
 from shared.answering.subagent_models import SubagentStart, SubagentTask
 from shared.runs.models import ProfileName
@@ -33,7 +33,7 @@ def tasks_of(
     profile = decided.selected_profile
     documents = task_documents(delegation_request, compared=profile == "comparator")
     count = _count(profile, documents, situation)
-    budget = _share(decided.budget_allocation, situation, count)
+    budget = situation.child_budget(count)
     request = delegation_request.request
     return tuple(
         SubagentTask(
@@ -72,23 +72,6 @@ def _count(profile: ProfileName, documents: Sequence[str], situation: Situation)
     """Return the number of sub-agents: as many as can each get the minimum budget, and at least one."""
     if profile != "doc_reader":
         return 1
-    budgets = situation.settings.budgets
-    least_tokens = max(
-        budgets.min_remaining_tokens_to_delegate - situation.settings.subagents.reserve_tokens, 1
-    )
-    most = min(len(documents), situation.children_left, situation.child_tokens_left // least_tokens)
-    if budgets.min_remaining_cost_to_delegate_usd > 0:
-        most = min(most, int(situation.cost_left_usd / budgets.min_remaining_cost_to_delegate_usd))
-    return max(most, 1)
-
-
-def _share(whole: BudgetAllocation, situation: Situation, count: int) -> BudgetAllocation:
-    """Split the token and cost budget evenly between `count` concurrent sub-agents. Each gets the full
-    time.
-    """
-    return whole.model_copy(
-        update={
-            "max_child_tokens": min(whole.max_child_tokens, situation.child_tokens_left // count),
-            "max_child_cost_usd": min(whole.max_child_cost_usd, situation.cost_left_usd / count),
-        }
-    )
+    least_cost_usd = situation.settings.budgets.min_remaining_cost_to_delegate_usd
+    affordable = situation.budget.max_shares(situation.least_child_tokens, least_cost_usd)
+    return max(min(len(documents), situation.children_left, affordable), 1)

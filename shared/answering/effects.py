@@ -5,6 +5,8 @@ from typing import assert_never
 
 from shared.answering import prepare, subagent_step, summary_merge, turn_step
 from shared.answering.attempts import perform_once
+from shared.answering.budget import Budget
+from shared.answering.metering import Charge, MeteredChatModel, charge_to
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
@@ -25,13 +27,12 @@ from shared.answering.steps import (
     step_failed,
 )
 from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
-from shared.answering.summary_budget import merging_tokens
 from shared.answering.summary_document import perform_document_step
+from shared.answering.summary_limits import merge_tokens
 from shared.answering.summary_models import OpenDocument, ReadWindows, ReduceDocument
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import StaleAttemptError
-from shared.runs.metering import Charge, MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import RunRequest
 from shared.runs.run_files import RunFiles
 
@@ -58,10 +59,10 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
         charge = charge_to(request.user.user_id, services.user_limits)
     limit = services.settings.budgets.max_total_tokens_per_request
     if isinstance(step_input.action, MergeSummary):
-        limit = merging_tokens(services.settings.summaries, document_count=1)
-    meter = TokenMeter(limit - step_input.tokens)
-    context = StepContext(services, step_input, meter)
-    model = MeteredChatModel(services.chat_model, meter, reserve=context.reserve, charge=charge)
+        limit = merge_tokens(services.settings.summaries)
+    budget = Budget(limit - step_input.tokens)
+    context = StepContext(services, step_input, budget)
+    model = MeteredChatModel(services.chat_model, budget, reserve=context.reserve, charge=charge)
     context.services = services.using(chat_model=model)
     return await perform_once(_RunStep(context))
 
@@ -97,7 +98,7 @@ class _RunStep:
         """Perform the step. Tokens that an earlier attempt reserved count as used."""
         context = self._context
         if context.is_repeated:
-            context.meter.used += context.journal.reserved(context.action.step)
+            context.budget.tokens += context.journal.reserved(context.action.step)
         return self._result(await _perform(context))
 
     async def stopped(self) -> StepResult:
@@ -121,7 +122,7 @@ class _RunStep:
         return self._result(step_failed(error, context.remaining_s))
 
     def _result(self, observed: Observation) -> StepResult:
-        return StepResult(observation=observed, tokens=self._context.meter.used)
+        return StepResult(observation=observed, tokens=self._context.budget.tokens)
 
 
 async def _perform(context: StepContext) -> Observation:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from shared.answering.budget import opening_tokens, tokens_of, tool_limit_s
+from shared.answering.budget import max_tokens_of
 from shared.answering.passages import (
     by_document,
     fitting,
@@ -18,6 +18,7 @@ from shared.answering.passages import (
     spread,
     thinned,
 )
+from shared.answering.subagent_budget import opening_tokens, tool_limit_s
 from shared.answering.subagent_context import SubagentContext
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
@@ -136,5 +137,5 @@ async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, in
 
 def _room(context: SubagentContext, *, closing: bool) -> int:
     """Return the number of tokens available for passages in the next prompt."""
-    bare = tokens_of([context.system, context.message()])
-    return opening_tokens(context.task.budget, bare, closing=closing)
+    bare = max_tokens_of([context.system, context.message()])
+    return opening_tokens(context.budget.max_tokens, bare, closing=closing)

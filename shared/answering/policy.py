@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput, FallbackPlan
+from shared.answering.policy_models import DelegationPolicyOutput, FallbackPlan
 from shared.answering.situation import Situation
 from shared.platform.settings import Settings
 from shared.runs.events import DelegationStatus
@@ -43,12 +43,11 @@ class Rule:
 
 
 def _is_over_token_budget(now: Situation) -> bool:
-    least = now.settings.budgets.min_remaining_tokens_to_delegate
-    return now.tokens_left < max(least, now.settings.subagents.reserve_tokens + 1)
+    return now.budget.tokens_left < now.least_child_tokens
 
 
 def _is_over_cost_budget(now: Situation) -> bool:
-    left = now.cost_left_usd
+    left = now.budget.cost_left_usd
     return left <= 0 or left < now.settings.budgets.min_remaining_cost_to_delegate_usd
 
 
@@ -348,7 +347,7 @@ def _decide(now: Situation) -> DelegationPolicyOutput:
         binding=now.is_binding,
         selected_profile=profile.name,
         tool_scope=now.tool_scope,
-        budget_allocation=_budget(now),
+        budget_allocation=now.child_budget(),
         expected_artifacts=profile.artifacts,
         fallback_plan="reduced_profile" if len(now.working) > 1 else _fallback(now),
     )
@@ -365,17 +364,6 @@ def _waiting(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
 def _refused(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyOutput:
     return DelegationPolicyOutput(
         decision="no_delegate", reason_codes=reason_codes, fallback_plan=_fallback(now)
-    )
-
-
-def _budget(now: Situation) -> BudgetAllocation:
-    """Return the budget available to sub-agents, leaving the main agent's reserve for writing the answer."""
-    limits, budgets = now.settings.subagents, now.settings.budgets
-    return BudgetAllocation(
-        max_child_latency_ms=min(limits.child_timeout_ms, now.child_latency_left_ms),
-        max_child_tokens=min(budgets.max_child_tokens, now.child_tokens_left),
-        max_child_cost_usd=min(budgets.max_child_cost_usd, now.cost_left_usd),
-        max_child_turns=limits.child_max_turns,
     )
 
 

@@ -8,19 +8,11 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 
-from shared.answering.budget import (
-    CHARS_PER_TOKEN,
-    FAIR_REPORT_TOKENS,
-    LEAST_REPORT_TOKENS,
-    MOST_REPORT_TOKENS,
-    allowed_output,
-    report_limit_s,
-    tokens_of,
-)
+from shared.answering.budget import CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
 from shared.answering.findings import Material, is_whole, proved_report, read_partial, without_repeats
 from shared.answering.passages import by_document, fitting, fitting_pages, in_turns
+from shared.answering.subagent_budget import report_limits, report_passage_tokens
 from shared.answering.subagent_context import SubagentContext
-from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.retrieval.models import DocumentRecord, Hit
@@ -28,7 +20,6 @@ from shared.tools.models import WebHit
 
 _READ_EVERY_S = 0.2  # parsing takes about a millisecond
 _KEEP_EVERY_S = 0.5  # a blob write takes about 10 ms, and the stream waits for it
-_MOST_CHARS_PER_TOKEN = 8  # beyond this, the model must have ignored its token limit
 _MOST_LISTED = 20  # document descriptions with about 100 tokens each
 _PAGES_SHARE = 0.6  # share of the room, if there are web pages, which are the purpose of that profile
 
@@ -46,14 +37,14 @@ async def write_report(context: SubagentContext) -> Ending:
         context.warn("NOTHING_FOUND")
         return "done"
     report = _Report(context)
-    limit_s = report_limit_s(context.remaining_s)
-    limit: WarningCode | None = report.allowed.limit or (None if limit_s else "TIME_OUT")
-    if limit is not None:
-        context.warn(limit)
+    try:
+        limits = report_limits(context.budget, report.prompt_tokens, context.remaining_s)
+    except BudgetSpentError as spent:
+        context.warn(spent.limit)
         return "partial"
     is_paid = True
     try:
-        await report.listen(limit_s)
+        await report.listen(limits)
     except GroundworkError as failed:
         report.close()
         is_paid = bool(report.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
@@ -82,25 +73,13 @@ class _Report:
 
     def __init__(self, context: SubagentContext) -> None:
         self._context = context
-        report, budget = context.profile.report, context.task.budget
-        schema = str(report.model_json_schema())
+        schema = str(context.profile.report.model_json_schema())
         listed = _listed(context)
-        bare = tokens_of([context.system, context.message(listed=listed, then="report"), schema])
-        room = budget.max_child_tokens - context.spent.tokens - bare
-        # Reserve room for an average report; if there is little room, passages take precedence.
-        room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
-        hits, pages = _shown(context, max(room, 0))
+        bare = max_tokens_of([context.system, context.message(listed=listed, then="report"), schema])
+        hits, pages = _shown(context, report_passage_tokens(context.budget, bare))
         user = context.message(hits, pages, listed, then="report")
         self._prompt = Prompt(name="sub_agent", system=context.system, user=user)
-        self._prompt_tokens = tokens_of([context.system, user, schema])
-        self.allowed = allowed_output(
-            budget,
-            context.spent,
-            self._prompt_tokens,
-            context.prices,
-            wanted=MOST_REPORT_TOKENS,
-            least=LEAST_REPORT_TOKENS,
-        )
+        self.prompt_tokens = max_tokens_of([context.system, user, schema])
         self._material = Material(hits, pages, listed)
         self._findings = context.state.findings  # findings of an earlier attempt are kept
         self._uncertainty = context.state.uncertainty
@@ -117,16 +96,14 @@ class _Report:
     def usage(self) -> ModelUsage:
         """Token usage as reported by the endpoint, or an estimate if it reported none."""
         output_tokens = -(-self.chars // CHARS_PER_TOKEN)
-        return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=output_tokens)
+        return self._usage or ModelUsage(input_tokens=self.prompt_tokens, output_tokens=output_tokens)
 
-    async def listen(self, limit_s: float) -> None:
+    async def listen(self, limits: CallLimits) -> None:
         """Stream the report, and parse it at intervals.
 
         Raises:
             OutputCutError: the model exceeded its output limit.
         """
-        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=self.allowed.output_tokens)
-        most_chars = self.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
         model, report = self._context.services.chat_model, self._context.profile.report
         async with aclosing(model.stream_output(self._prompt, report, limits)) as pieces:
             async for piece in pieces:
@@ -135,8 +112,6 @@ class _Report:
                     continue
                 self._text.append(piece)
                 self.chars += len(piece)
-                if self.chars > most_chars:
-                    raise OutputCutError("A report exceeded its maximum length.")
                 await self._look()
 
     def close(self) -> int:
@@ -176,7 +151,7 @@ def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]
     """
     pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
-    room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
+    room -= max_tokens_of(page.text + page.title + page.url for page in shown_pages)
     hits = list(context.state.hits)
     chosen = fitting(in_turns(by_document(hits)), room) if hits and room > 0 else []
     chosen_by_id = {hit.block_id: hit for hit in chosen}

@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 
 from shared.answering.agent_turn import ModelCall
-from shared.answering.budget import (
-    CHARS_PER_TOKEN,
-    allowed_work,
-    result_tokens,
-    tokens_of,
-    tool_limit_s,
-    work_limit_s,
-)
+from shared.answering.budget import CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
 from shared.answering.calls import CallMaker, calls_left, planned_calls
 from shared.answering.opening import open_task
 from shared.answering.report_stream import write_report
+from shared.answering.subagent_budget import result_tokens, tool_limit_s, work_limits
 from shared.answering.subagent_context import SubagentContext
 from shared.answering.subagent_models import (
     TurnStatus,
@@ -24,7 +18,7 @@ from shared.platform.errors import (
     GroundworkError,
     ModelFixableError,
 )
-from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, ModelUsage
+from shared.platform.language_models.models import ChatModel, Message, ModelTurn, ModelUsage
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import ToolUse
@@ -86,12 +80,11 @@ class ReportTurn:
             return None
         messages = _messages(context)
         texts = [*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)]
-        self._prompt_tokens = tokens_of(texts)
-        limit_s = work_limit_s(context.remaining_s)
-        allowed = allowed_work(context.task.budget, context.spent, self._prompt_tokens, context.prices)
-        if not limit_s or allowed.limit is not None:
+        self._prompt_tokens = max_tokens_of(texts)
+        try:
+            limits = work_limits(context.budget, self._prompt_tokens, context.remaining_s)
+        except BudgetSpentError:
             return None
-        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
         return ModelCall(messages, tools, limits)
 
     async def hear(self, text: str) -> None:
@@ -100,7 +93,7 @@ class ReportTurn:
     async def go_on(self, turn: ModelTurn) -> TurnStatus | None:
         """Plan the model's calls; return None if the report is due instead."""
         context, state = self._context, self._context.state
-        output_tokens = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
+        output_tokens = max_tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
         read = self._prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
         context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
         planned = planned_calls(context.call_rules, turn.tool_calls, context.tools, state.made)
@@ -197,5 +190,5 @@ def _text_of(message: Message) -> str:
 
 
 def _result_room(context: SubagentContext) -> int:
-    report_tokens = tokens_of(map(_text_of, _messages(context)))
-    return result_tokens(context.task.budget, context.spent, report_tokens)
+    report_tokens = max_tokens_of(map(_text_of, _messages(context)))
+    return result_tokens(context.budget, report_tokens)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from shared.answering.policy_models import DelegationPolicyInput
+from shared.answering.budget import Budget
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyInput
 from shared.answering.profiles import PROFILES, SubagentProfile, with_smaller
 from shared.platform.settings import Settings
 from shared.runs.models import ProfileName, SubagentTool
@@ -59,20 +60,33 @@ class Situation:
         return self.latency_left_ms - self.settings.subagents.reserve_latency_ms
 
     @property
-    def tokens_left(self) -> int:
-        """Tokens left for the question, including the main agent's; negative if overdrawn."""
-        budget = self.asked.runtime_budget
-        return min(budget.remaining_tokens, budget.max_total_tokens)
+    def budget(self) -> Budget:
+        """Budget of all further sub-agents together, without the main agent's reserve for the answer."""
+        given = self.asked.runtime_budget
+        tokens = min(given.remaining_tokens, given.max_total_tokens)
+        return Budget(
+            tokens - self.settings.subagents.reserve_tokens,
+            given.max_subagent_cost_usd,
+            cost_usd=max(self.spent_usd, 0.0),
+        )
 
     @property
-    def child_tokens_left(self) -> int:
-        """Tokens left for all sub-agents together, without the main agent's reserve for the answer."""
-        return self.tokens_left - self.settings.subagents.reserve_tokens
+    def least_child_tokens(self) -> int:
+        """Minimum tokens that a sub-agent needs."""
+        least = self.settings.budgets.min_remaining_tokens_to_delegate
+        return max(least - self.settings.subagents.reserve_tokens, 1)
 
-    @property
-    def cost_left_usd(self) -> float:
-        """US dollars left for the question's sub-agents."""
-        return self.asked.runtime_budget.max_subagent_cost_usd - max(self.spent_usd, 0.0)
+    def child_budget(self, count: int = 1) -> BudgetAllocation:
+        """Return the budget of each of `count` concurrent sub-agents: the full time, and an equal share of
+        the tokens and the money, all at most their configured maximum.
+        """
+        share, limits, budgets = self.budget.share(count), self.settings.subagents, self.settings.budgets
+        return BudgetAllocation(
+            max_child_latency_ms=min(limits.child_timeout_ms, self.child_latency_left_ms),
+            max_child_tokens=min(budgets.max_child_tokens, share.max_tokens),
+            max_child_cost_usd=min(budgets.max_child_cost_usd, share.max_cost_usd),
+            max_child_turns=limits.child_max_turns,
+        )
 
     @property
     def children_left(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from shared.answering.budget import Budget
 from shared.answering.services import AnsweringServices, SubagentServices
 from shared.answering.shown_answer import correction
 from shared.answering.shown_documents import ShownDocuments
@@ -34,7 +35,6 @@ from shared.runs.events import (
 )
 from shared.runs.evidence import StoredPlan
 from shared.runs.journal import Journal
-from shared.runs.metering import TokenMeter
 from shared.runs.models import RunAnswer, RunRequest
 from shared.runs.step_time import StepTime
 from shared.tools.searches import StepSearches
@@ -72,12 +72,12 @@ class StepContext(AttemptContext[AnsweringServices]):
 
     Attributes:
         tokens: used by the run before this step.
-        meter: counts the tokens of this step.
+        budget: what the run has left for this step, and the tokens that the step has used.
         shown: records which documents the run shows.
     """
 
     def __init__(
-        self, services: AnsweringServices, step_input: StepInput, meter: TokenMeter | None = None
+        self, services: AnsweringServices, step_input: StepInput, budget: Budget | None = None
     ) -> None:
         super().__init__(services, Journal(services.run_log, services.blobs, step_input.run_id))
         self.searches = StepSearches(services)
@@ -85,7 +85,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         assert not isinstance(step_input.action, SubagentAction | DocumentAction)  # noqa: S101
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
-        self.meter = meter or TokenMeter()
+        self.budget = budget or Budget()
         self.shown = ShownDocuments(services, self.journal.files)
         self._time: StepTime | None = None
 
@@ -185,7 +185,7 @@ class StepContext(AttemptContext[AnsweringServices]):
             RunClosedError: the run has ended.
         """
         event_log = await self.opened()
-        result = StepResult(observation=observed, tokens=self.meter.used)
+        result = StepResult(observation=observed, tokens=self.budget.tokens)
         await event_log.write(*events, DoneLine(result=result.model_dump(mode="json")))
         return observed
 

@@ -10,13 +10,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from shared.answering.budget import CRASH_GRACE, Prices, Spent
+from shared.answering.budget import Budget, Prices
 from shared.answering.calls import Results, pages_read
 from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
 from shared.answering.profiles import PROFILES, SCOPES, CallRules, SubagentProfile
 from shared.answering.services import SubagentServices
 from shared.answering.step_context import AttemptContext
+from shared.answering.subagent_budget import CRASH_GRACE
 from shared.answering.subagent_models import (
     ReportedFindings,
     SubagentState,
@@ -95,16 +96,6 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.lost_s = self._lost().total_seconds()
 
     @property
-    def prices(self) -> Prices:
-        """Configured prices of the models."""
-        models = self.services.settings.models
-        return Prices(
-            models.input_usd_per_million_tokens,
-            models.output_usd_per_million_tokens,
-            models.cached_input_usd_per_million_tokens,
-        )
-
-    @property
     def profile(self) -> SubagentProfile:
         """The profile used in this turn: the task's profile, or a smaller replacement."""
         return PROFILES[self.turn.profile]
@@ -155,9 +146,20 @@ class SubagentContext(AttemptContext[SubagentServices]):
         return (self.task.deadline - datetime.now(UTC)).total_seconds() + self.lost_s
 
     @property
-    def spent(self) -> Spent:
-        """Tokens and cost used by the sub-agent so far."""
-        return Spent(self.state.tokens, self.state.cost_usd)
+    def budget(self) -> Budget:
+        """The task's budget, and what the sub-agent has used of it so far."""
+        models = self.services.settings.models
+        return Budget(
+            self.task.budget.max_child_tokens,
+            self.task.budget.max_child_cost_usd,
+            tokens=self.state.tokens,
+            cost_usd=self.state.cost_usd,
+            prices=Prices(
+                models.input_usd_per_million_tokens,
+                models.output_usd_per_million_tokens,
+                models.cached_input_usd_per_million_tokens,
+            ),
+        )
 
     @property
     def records(self) -> dict[str, DocumentRecord]:
@@ -195,8 +197,8 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     def book(self, usage: ModelUsage) -> None:
         """Add the usage of a model call."""
-        spent = self.spent.plus(usage, self.prices)
-        self.change(tokens=spent.tokens, cost_usd=spent.cost_usd)
+        used = self.budget.after(usage)
+        self.change(tokens=used.tokens, cost_usd=used.cost_usd)
 
     def warn(self, *codes: WarningCode) -> None:
         """Add warnings, without duplicates."""
@@ -276,12 +278,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     async def keep_findings(self, usage: ModelUsage) -> None:
         """Store the current findings with the cost of the reporting call, and send an event to readers."""
-        spent = self.spent.plus(usage, self.prices)
+        used = self.budget.after(usage)
         findings = ReportedFindings(
             findings=self.state.findings,
             uncertainty=self.state.uncertainty,
-            tokens=spent.tokens,
-            cost_usd=spent.cost_usd,
+            tokens=used.tokens,
+            cost_usd=used.cost_usd,
         )
         with self._telling():
             await self._write(findings, FINDINGS, self._phase("artifact"))

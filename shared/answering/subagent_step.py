@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 
 from shared.answering import agent_turn, control
 from shared.answering.attempts import perform_once
-from shared.answering.budget import (
-    MARGIN_S,
-)
+from shared.answering.budget import Budget
 from shared.answering.children import completed_turn, delegation_with, find_state, turn_results
+from shared.answering.metering import MeteredChatModel, charge_to
 from shared.answering.profiles import profiles_for
 from shared.answering.report_turn import ReportTurn, SearchFailedError
 from shared.answering.services import SubagentServices
 from shared.answering.steps import StepFailed, step_failed
+from shared.answering.subagent_budget import MARGIN_S
 from shared.answering.subagent_context import SubagentContext
 from shared.answering.subagent_models import (
     SubagentPlace,
@@ -39,7 +39,6 @@ from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.events import RunEvent
 from shared.runs.journal import Journal, read_journal
-from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 
 _STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
 _BOOK_S = 0.1  # how long a very short turn waits until its start is recorded
@@ -133,9 +132,9 @@ async def _turn_context(
     state = state or SubagentState(child_id=place.child_id, profile=turn.profile)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
-    # The task's own budget limits the calls; the meter only charges them to the user.
+    # The context applies the task's budget; the metered model only charges the calls to the user.
     charge = charge_to(request.user.user_id, services.user_limits)
-    metered = MeteredChatModel(services.chat_model, TokenMeter(), charge=charge)
+    metered = MeteredChatModel(services.chat_model, Budget(), charge=charge)
     return SubagentContext(
         services.using(chat_model=metered), journal, turn, task, request=request, state=state
     )

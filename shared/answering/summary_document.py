@@ -12,16 +12,18 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from shared.answering.attempts import perform_once
+from shared.answering.budget import Budget, tokens_in
+from shared.answering.metering import MeteredChatModel, charge_to
 from shared.answering.services import SubagentServices
 from shared.answering.steps import RunClosed, StepFailed, StepResult, step_failed
 from shared.answering.subagent_models import SubagentPlace
-from shared.answering.summary_budget import SummaryTime, document_tokens, most_windows, tokens_used
 from shared.answering.summary_findings import (
     common_tags,
     proved_window,
     without_repeated_metrics,
     without_repeats,
 )
+from shared.answering.summary_limits import SummaryTime, document_tokens, most_windows
 from shared.answering.summary_model import SummaryModel, reduce_findings, split
 from shared.answering.summary_models import (
     DocumentAction,
@@ -48,7 +50,6 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import EventLog, StaleAttemptError, staged_child_log
 from shared.runs.events import DoneLine, ReservedLine, ValueLine
 from shared.runs.journal import Journal
-from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import RunRequest, SummaryOrder
 
 MAX_KEY_FINDINGS = 12
@@ -103,7 +104,7 @@ class _DocumentTurn(ABC):
         self._turn = turn
         self._services = services
         self._settings = services.settings
-        self._meter = TokenMeter()
+        self._budget = Budget()
         self._event_log: EventLog | None = None
         self._request: RunRequest | None = None
 
@@ -138,9 +139,9 @@ class _DocumentTurn(ABC):
         """Perform the turn within the document's remaining token budget."""
         place, (step, index) = self._place, (self._place.step, self._place.index)
         earlier = self.journal.reserved(step, index, self._turn)
-        others = tokens_used(self.journal.lines_of_child(step, index)) - earlier
-        budget = document_tokens(self._settings.summaries, len(self._order.doc_ids))
-        self._meter = TokenMeter(budget - others, used=earlier)
+        others = tokens_in(self.journal.lines_of_child(step, index)) - earlier
+        limit = document_tokens(self._settings.summaries, len(self._order.doc_ids))
+        self._budget = Budget(limit - others, tokens=earlier)
         known = (self.journal.events, self.journal.offset)
         self._event_log = staged_child_log(
             self._services.run_log, place.run_id, (step, index, None), known, self._turn
@@ -151,7 +152,7 @@ class _DocumentTurn(ABC):
             # The document is missing or no longer readable by this user, so none of its findings may be used.
             value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
             observed, part = DocumentEnded(status="not_found"), _RESULT
-        result = StepResult(observation=observed, tokens=self._meter.used)
+        result = StepResult(observation=observed, tokens=self._budget.tokens)
         # Always in a blob: every step reads the whole journal.
         line = await self.journal.value_line(step, value, part, most_inline=0)
         await self._event_log.write(line, DoneLine(result=result.model_dump(mode="json")))
@@ -159,7 +160,7 @@ class _DocumentTurn(ABC):
 
     async def stopped(self) -> StepResult:
         """Return a result for a turn whose run ended or continued without this document."""
-        return StepResult(observation=RunClosed(), tokens=self._meter.used)
+        return StepResult(observation=RunClosed(), tokens=self._budget.tokens)
 
     async def failed(self, error: GroundworkError) -> StepResult:
         """Record the tokens that the attempt used, and return the failure."""
@@ -168,14 +169,14 @@ class _DocumentTurn(ABC):
         )
         if self._event_log is not None and not isinstance(error, StaleAttemptError):
             with suppress(GroundworkError):  # the reservation then counts as used
-                await self._event_log.write(ReservedLine(tokens=self._meter.used))
-        return StepResult(observation=step_failed(error, None), tokens=self._meter.used)
+                await self._event_log.write(ReservedLine(tokens=self._budget.tokens))
+        return StepResult(observation=step_failed(error, None), tokens=self._budget.tokens)
 
     def model(self, until: datetime) -> SummaryModel:
         """Return the model, limited to the document's tokens and charged to the summary's owner."""
         charge = charge_to(self._owner.user.user_id, self._services.user_limits)
         metered = MeteredChatModel(
-            self._services.chat_model, self._meter, reserve=self._reserve, charge=charge
+            self._services.chat_model, self._budget, reserve=self._reserve, charge=charge
         )
         return SummaryModel(metered, self._order, self._settings, until)
 

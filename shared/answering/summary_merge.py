@@ -6,13 +6,13 @@ became unreadable in between sends the summary back to be merged without it.
 
 from collections.abc import Sequence
 
+from shared.answering.budget import tokens_in
 from shared.answering.children import DOCUMENTS
 from shared.answering.run_end import project_end
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
 from shared.answering.steps import CommitSummary, RunClosed
 from shared.answering.subagent_models import SubagentPlace
-from shared.answering.summary_budget import SummaryTime, tokens_used
 from shared.answering.summary_document import (
     document_plan,
     document_result,
@@ -26,6 +26,7 @@ from shared.answering.summary_findings import (
     without_repeated_metrics,
     without_repeats,
 )
+from shared.answering.summary_limits import SummaryTime
 from shared.answering.summary_model import Reduced, SummaryModel, reduce_findings
 from shared.answering.summary_models import (
     DocumentPlaces,
@@ -133,7 +134,7 @@ def _end(context: StepContext, request: RunRequest, outcome: SummaryOutcome) -> 
         language=order_of(request).language or "en",
         citations=outcome.result.citations,
         warnings=outcome.result.warnings,
-        tokens=tokens_used(context.journal.events),
+        tokens=tokens_in(context.journal.events),
     )
     return CompleteEvent(run_id=context.run_id, thread_id=request.thread_id, answer=answer)
 

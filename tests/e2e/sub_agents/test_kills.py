@@ -14,7 +14,7 @@ from evals.budgets.following import Caller, Followed
 from evals.budgets.seen import differs, terminal_events
 from local.run_all.api_client import StreamEvent
 from local.run_all.stack import LocalStack
-from shared.answering.budget import CRASH_GRACE
+from shared.answering.subagent_budget import CRASH_GRACE
 from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, SLACK_S, answer_of, caller_of, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]

@@ -7,13 +7,14 @@ from itertools import pairwise
 
 from PIL import Image
 
+from shared.answering.budget import Budget
+from shared.answering.metering import PICTURE_TOKENS, MeteredChatModel
 from shared.documents.figure_store import picture_blob
 from shared.documents.ids import version_folder
 from shared.platform.language_models.chat_request import conversation_request
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolCall
 from shared.platform.language_models.protocol import ALL_FEATURES
 from shared.platform.names import WORK
-from shared.runs.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
 from shared.runs.models import RunView
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
@@ -98,11 +99,11 @@ async def test_a_picture_that_is_none_costs_the_picture_and_not_the_answer() -> 
 
 
 async def test_tokens_are_reserved_for_pictures() -> None:
-    meter = TokenMeter(left=10_000)
+    budget = Budget(10_000)
     said = Message(role="user", text="", pictures=(Picture(label="one", url="data:,"),) * 2)
-    model = MeteredChatModel(ScriptedChatModel(ModelTurn(text="")), meter)
+    model = MeteredChatModel(ScriptedChatModel(ModelTurn(text="")), budget)
     _ = [piece async for piece in model.stream_turn([said], (), CallLimits(timeout_s=1))]
-    assert meter.used == 2 * PICTURE_TOKENS
+    assert budget.tokens == 2 * PICTURE_TOKENS
 
 
 async def test_what_was_sent_before_is_a_prefix_of_what_is_sent_next_byte_for_byte() -> None:

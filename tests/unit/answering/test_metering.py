@@ -4,16 +4,17 @@ import asyncio
 
 import pytest
 
+from shared.answering.budget import Budget, BudgetSpentError
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
+from shared.answering.metering import LEAST_OUTPUT, MeteredChatModel
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
-from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
+from shared.platform.errors import DependencyError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Message, Prompt
 from shared.platform.models import Model
 from shared.platform.telemetry import report_usage
-from shared.runs.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
@@ -31,9 +32,9 @@ class Said(Model):
     text: str
 
 
-def metered(left: int, *replies: Reply) -> tuple[MeteredChatModel, TokenMeter, ScriptedChatModel]:
-    model, meter = ScriptedChatModel(*replies), TokenMeter(left)
-    return MeteredChatModel(model, meter), meter, model
+def metered(left: int, *replies: Reply) -> tuple[MeteredChatModel, Budget, ScriptedChatModel]:
+    model, budget = ScriptedChatModel(*replies), Budget(left)
+    return MeteredChatModel(model, budget), budget, model
 
 
 async def read(model: MeteredChatModel) -> str:
@@ -42,9 +43,9 @@ async def read(model: MeteredChatModel) -> str:
 
 
 async def test_a_call_that_reports_nothing_is_counted_by_its_text() -> None:
-    model, meter, _ = metered(10_000, "x" * 360)
+    model, budget, _ = metered(10_000, "x" * 360)
     assert await read(model) == "x" * 360
-    assert meter.used == 200
+    assert budget.tokens == 200
 
 
 async def test_what_the_endpoint_reports_counts_instead() -> None:
@@ -53,17 +54,17 @@ async def test_what_the_endpoint_reports_counts_instead() -> None:
             report_usage(777)
             return await super().parse(prompt, output, limits)
 
-    meter = TokenMeter(10_000)
-    await MeteredChatModel(Reporting(Said(text="yes")), meter).parse(PROMPT, Said, LIMITS)
-    assert meter.used == 777
+    budget = Budget(10_000)
+    await MeteredChatModel(Reporting(Said(text="yes")), budget).parse(PROMPT, Said, LIMITS)
+    assert budget.tokens == 777
 
 
 async def test_with_too_few_left_no_call_is_made() -> None:
-    model, meter, asked = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
-    with pytest.raises(BudgetExceededError):
+    model, budget, asked = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
+    with pytest.raises(BudgetSpentError):
         await model.parse(PROMPT, Said, LIMITS)
     assert asked.prompts == []
-    assert meter.used == 0
+    assert budget.tokens == 0
 
 
 async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
@@ -75,38 +76,38 @@ async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
             return await super().parse(prompt, output, limits)
 
     model = Looking(Said(text="yes"))
-    await MeteredChatModel(model, TokenMeter(350)).parse(PROMPT, Said, LIMITS)
+    await MeteredChatModel(model, Budget(350)).parse(PROMPT, Said, LIMITS)
     assert model.allowed == 250
 
 
 async def test_a_model_that_goes_on_beyond_its_limit_is_read_no_further() -> None:
-    model, meter, _ = metered(10_000, "x" * 50_000)  # 14,000 tokens of 500
+    model, budget, _ = metered(10_000, "x" * 50_000)  # 14,000 tokens of 500
     with pytest.raises(OutputCutError):
         await read(model)
-    assert 1211 <= meter.used <= 1216
+    assert 1211 <= budget.tokens <= 1216
 
 
 async def test_a_reply_that_nobody_saw_counts_as_long_as_it_may_have_been() -> None:
-    model, meter, _ = metered(10_000, ModelFixableError("It is no JSON."))
+    model, budget, _ = metered(10_000, ModelFixableError("It is no JSON."))
     with pytest.raises(ModelFixableError):
         await model.parse(PROMPT, Said, LIMITS)
-    assert meter.used == 600
+    assert budget.tokens == 600
 
 
 async def test_a_call_that_was_refused_costs_nothing() -> None:
-    model, meter, _ = metered(10_000, DependencyError("Too many requests."))
+    model, budget, _ = metered(10_000, DependencyError("Too many requests."))
     with pytest.raises(DependencyError):
         await model.parse(PROMPT, Said, LIMITS)
-    assert meter.used == 0
+    assert budget.tokens == 0
 
 
 async def test_a_reader_that_goes_away_pays_for_what_it_heard() -> None:
-    model, meter, _ = metered(10_000, "x" * 5_000)
+    model, budget, _ = metered(10_000, "x" * 5_000)
     pieces = model.stream_turn(MESSAGES, (), LIMITS)
     for _ in range(52):
         await anext(pieces)
     await pieces.aclose()
-    assert 190 <= meter.used <= 205
+    assert 190 <= budget.tokens <= 205
 
 
 async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_nobody() -> None:
@@ -142,12 +143,12 @@ async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for()
             await asyncio.sleep(0.01)
             return await super().parse(prompt, output, limits)
 
-    asked, meter = Slow(Said(text="one"), Said(text="two")), TokenMeter(800)
-    model = MeteredChatModel(asked, meter)
+    asked, budget = Slow(Said(text="one"), Said(text="two")), Budget(800)
+    model = MeteredChatModel(asked, budget)
     said = await asyncio.gather(
         *(model.parse(PROMPT, Said, LIMITS) for _ in range(2)), return_exceptions=True
     )
-    assert [type(one) for one in said] == [Said, BudgetExceededError]
+    assert [type(one) for one in said] == [Said, BudgetSpentError]
     assert len(asked.prompts) == 1
     assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")  # what it did not use is there again
 

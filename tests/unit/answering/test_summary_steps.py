@@ -7,7 +7,7 @@ import pytest
 
 from local.model_server.prompt_reader import read_passages
 from shared.access.limits import use_of_today
-from shared.answering import summary_budget
+from shared.answering.budget import tokens_in
 from shared.answering.steps import CommitSummary
 from shared.answering.summary_models import (
     DocumentEnded,
@@ -355,7 +355,7 @@ async def test_a_summary_whose_worker_died_is_completed_whole_and_pays_for_the_l
     journal = await read_journal(services.run_log, services.blobs, summary.run_id)
     complete = journal.events[-1]
     assert isinstance(complete, CompleteEvent)
-    assert complete.answer.tokens == summary_budget.tokens_used(journal.events) > lost.tokens
+    assert complete.answer.tokens == tokens_in(journal.events) > lost.tokens
 
 
 async def test_a_revived_summary_has_all_its_time_again() -> None:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from shared.answering.budget import tokens_of
+from shared.answering.budget import max_tokens_of
 from shared.answering.profiles import SCOPES, WebReport
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Message
@@ -238,7 +238,7 @@ async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
 async def test_results_fit_what_the_budget_leaves() -> None:
     asked = [("rag_semantic_search", {"query": f"chapter part {place}", "top_k": 10}) for place in range(3)]
     _, told = await results(*asked, pages=120)
-    assert tokens_of(message.text for message in told) < 3200
+    assert max_tokens_of(message.text for message in told) < 3200
 
 
 async def test_more_calls_than_three_and_monstrous_ones_are_not_made() -> None:

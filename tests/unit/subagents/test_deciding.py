@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from shared.answering import delegated_documents
-from shared.answering.budget import CRASH_GRACE
 from shared.answering.control import ControlState
 from shared.answering.policy import REASON_WORDS
+from shared.answering.subagent_budget import CRASH_GRACE
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import SearchPage, SearchRequest

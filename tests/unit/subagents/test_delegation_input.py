@@ -8,7 +8,7 @@ import pytest
 
 from shared.answering.control import ControlView
 from shared.answering.delegated_documents import DelegationRequest, target_documents
-from shared.answering.delegation import describe, retrieval_stats, spent_tokens
+from shared.answering.delegation import describe, planning_tokens, retrieval_stats
 from shared.answering.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
@@ -130,7 +130,7 @@ def test_a_document_of_a_sensitive_department_makes_the_question_sensitive() -> 
 
 def test_what_was_said_before_counts_as_read() -> None:
     before = Conversation(summary="s" * 36, turns=(Turn(question="q" * 36, answer="a" * 72),))
-    assert spent_tokens(request(conversation=before)) - spent_tokens(request()) == 40
+    assert planning_tokens(request(conversation=before)) - planning_tokens(request()) == 40
 
 
 @pytest.mark.parametrize(

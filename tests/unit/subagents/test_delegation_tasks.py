@@ -8,7 +8,7 @@ import pytest
 
 from shared.answering.delegated_documents import MOST_DOCUMENTS
 from shared.answering.delegation_tasks import tasks_of
-from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.policy_models import DelegationPolicyOutput
 from shared.answering.profiles import PROFILES, profiles_for
 from shared.answering.situation import Situation
 from shared.runs.models import ProfileName, SubagentTool
@@ -20,14 +20,12 @@ PROFILE_NAMES = get_args(ProfileName)
 BARE: tuple[SubagentTool, ...] = ("query_metadata",)
 
 
-def decision(profile: ProfileName, **budget: float) -> DelegationPolicyOutput:
-    whole = {"max_child_latency_ms": 9_000, "max_child_tokens": 8_000, "max_child_cost_usd": 0.03}
+def decision(profile: ProfileName) -> DelegationPolicyOutput:
     return DelegationPolicyOutput(
         decision="delegate",
         reason_codes=("MULTI_DOCUMENT",),
         selected_profile=profile,
         tool_scope=PROFILES[profile].tools,
-        budget_allocation=BudgetAllocation.model_validate({**whole, "max_child_turns": 3, **budget}),
     )
 
 
@@ -40,6 +38,7 @@ def room_for(children: int, tokens: int, cost_usd: float) -> Situation:
         max_total_tokens=tokens,
         reserve_tokens=0,
         max_subagent_cost_usd=cost_usd,
+        remaining_latency_ms=14_000,
     )
 
 
@@ -51,8 +50,8 @@ def test_whatever_is_left_tasks_stay_within_it(seed: int) -> None:
     room = room_for(chance.randint(1, 5), chance.randint(1, 30_000), chance.uniform(0.001, 0.2))
     tasks = tasks_of(summary(*documents), decision(profile), room, NOW)
     assert 1 <= len(tasks) <= room.children_left
-    assert sum(task.budget.max_child_tokens for task in tasks) <= room.child_tokens_left
-    assert sum(task.budget.max_child_cost_usd for task in tasks) <= room.cost_left_usd + 1e-9
+    assert sum(task.budget.max_child_tokens for task in tasks) <= room.budget.tokens_left
+    assert sum(task.budget.max_child_cost_usd for task in tasks) <= room.budget.cost_left_usd + 1e-9
     assert {task.deadline for task in tasks} == {NOW + timedelta(seconds=9)}
     assert len({task.child_id for task in tasks}) == len(tasks)
     shared_out = [doc_id for task in tasks for doc_id in task.doc_ids]

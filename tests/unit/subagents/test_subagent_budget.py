@@ -1,117 +1,85 @@
-"""What a sub-agent may still use: no call beyond its time, tokens and money."""
+"""Division of a sub-agent's budget and time: every work turn leaves enough for a report."""
+
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from shared.answering.budget import (
+from shared.answering.budget import Budget, BudgetSpentError, Prices
+from shared.answering.subagent_budget import (
+    FAIR_REPORT_TOKENS,
     LEAST_CALL_S,
     LEAST_REPORT_TOKENS,
     MARGIN_S,
-    REPORT_TOKENS,
-    Prices,
-    Spent,
-    allowed_output,
-    allowed_work,
+    MOST_REPORT_TOKENS,
     opening_tokens,
-    report_limit_s,
+    report_limits,
+    report_passage_tokens,
     result_tokens,
-    tokens_of,
     tool_limit_s,
-    work_limit_s,
+    work_limits,
 )
-from shared.answering.policy_models import BudgetAllocation
-from shared.platform.language_models.models import ModelUsage
 
 PRICES = Prices(input_usd=0.4, output_usd=1.6)
+LONG_S = 60.0
 
 
-@pytest.mark.parametrize(("cached_usd", "cost_usd"), [(None, 0.72), (0.1, 0.54)])
-def test_cached_tokens_cost_their_own_price(cached_usd: float | None, cost_usd: float) -> None:
-    usage = ModelUsage(input_tokens=1_000_000, output_tokens=200_000, cached_tokens=600_000)
-    assert Prices(0.4, 1.6, cached_usd).cost_usd(usage) == pytest.approx(cost_usd)
+def budget(tokens: int = 0, cost_usd: float = 0.0, max_cost_usd: float = 0.03) -> Budget:
+    """A budget of 8,000 tokens, of which some are used."""
+    return Budget(8000, max_cost_usd, tokens=tokens, cost_usd=cost_usd, prices=PRICES)
 
 
-BUDGET = BudgetAllocation(max_child_tokens=8000, max_child_cost_usd=0.03)
+def test_work_continues_only_while_a_fair_report_remains() -> None:
+    assert work_limits(budget(), 2500, LONG_S).max_output_tokens > 0
+    with pytest.raises(BudgetSpentError) as spent:
+        work_limits(budget(tokens=2000), 2500, LONG_S)
+    assert spent.value.limit == "TOKENS_SPENT"
+    with pytest.raises(BudgetSpentError) as spent:
+        work_limits(budget(max_cost_usd=0.002), 2500, LONG_S)
+    assert spent.value.limit == "COST_SPENT"
 
 
-def test_a_reply_is_as_long_as_wanted_where_there_is_room() -> None:
-    allowed = allowed_output(BUDGET, Spent(), 2000, PRICES, wanted=REPORT_TOKENS, least=250)
-    assert (allowed.output_tokens, allowed.limit) == (REPORT_TOKENS, None)
+def test_report_may_use_all_that_is_left() -> None:
+    assert report_limits(budget(), 2000, LONG_S).max_output_tokens == MOST_REPORT_TOKENS
+    assert report_limits(budget(tokens=5000), 2500, LONG_S).max_output_tokens == 500
+    with pytest.raises(BudgetSpentError) as spent:
+        report_limits(budget(tokens=8000 - 2000 - LEAST_REPORT_TOKENS + 1), 2000, LONG_S)
+    assert spent.value.limit == "TOKENS_SPENT"
 
 
-def test_a_reply_is_shrunk_to_what_remains() -> None:
-    allowed = allowed_output(BUDGET, Spent(tokens=5000), 2500, PRICES, wanted=1800, least=250)
-    assert allowed.output_tokens == 500
+def test_report_names_the_tokens_before_the_time() -> None:
+    with pytest.raises(BudgetSpentError) as spent:
+        report_limits(budget(), 2000, 0.5)
+    assert spent.value.limit == "TIME_OUT"
+    with pytest.raises(BudgetSpentError) as spent:
+        report_limits(budget(tokens=7900), 2000, 0.5)
+    assert spent.value.limit == "TOKENS_SPENT"
 
 
-def test_no_call_below_a_useful_minimum() -> None:
-    spent = Spent(tokens=8000 - 2000 - LEAST_REPORT_TOKENS + 1)
-    assert allowed_output(BUDGET, spent, 2000, PRICES, wanted=1800, least=250).limit == "TOKENS_SPENT"
+def test_evidence_takes_precedence_over_the_report_when_little_is_left() -> None:
+    assert report_passage_tokens(budget(), 1000) == 7000 - FAIR_REPORT_TOKENS
+    assert report_passage_tokens(budget(tokens=5500), 1000) == 1500 - LEAST_REPORT_TOKENS
+    assert report_passage_tokens(budget(tokens=8000), 1000) == 0
 
 
-def test_money_limits_as_tokens_do() -> None:
-    spent = Spent(tokens=0, cost_usd=0.03 - 2000 * 0.4e-6 - 300 * 1.6e-6)
-    assert 299 <= allowed_output(BUDGET, spent, 2000, PRICES, wanted=1800, least=250).output_tokens <= 300
-    assert allowed_output(BUDGET, spent, 2100, PRICES, wanted=1800, least=300).limit == "COST_SPENT"
-    overdrawn = Spent(cost_usd=0.04)
-    assert allowed_output(BUDGET, overdrawn, 10, PRICES, wanted=1, least=1).limit == "COST_SPENT"
+def test_results_get_the_tokens_that_the_report_leaves() -> None:
+    assert result_tokens(budget(tokens=3000), 3000) == 1000
+    assert result_tokens(budget(tokens=4000), 3000) == 0
 
 
-def test_a_model_that_costs_nothing_is_limited_by_tokens_alone() -> None:
-    free = BudgetAllocation(max_child_tokens=8000, max_child_cost_usd=0.0)
-    assert allowed_output(free, Spent(), 1000, Prices(0, 0), wanted=500, least=1).output_tokens == 500
-
-
-@given(
-    tokens=st.integers(0, 12_000),
-    cost=st.floats(0, 0.06),
-    prompt=st.integers(0, 12_000),
-    wanted=st.integers(1, 4000),
-    least=st.integers(1, 500),
-)
-def test_a_call_that_keeps_to_its_limit_never_passes_the_budget(
-    tokens: int, cost: float, prompt: int, wanted: int, least: int
-) -> None:
-    spent = Spent(tokens, cost)
-    allowed = allowed_output(BUDGET, spent, prompt, PRICES, wanted=wanted, least=least)
-    if allowed.limit is not None:
-        assert allowed.output_tokens == 0
-        return
-    after = spent.plus(ModelUsage(input_tokens=prompt, output_tokens=allowed.output_tokens), PRICES)
-    assert after.tokens <= BUDGET.max_child_tokens
-    assert after.cost_usd <= BUDGET.max_child_cost_usd + 1e-9
-
-
-def test_more_is_looked_for_only_while_a_fair_report_remains() -> None:
-    assert allowed_work(BUDGET, Spent(), 2500, PRICES).limit is None
-    assert allowed_work(BUDGET, Spent(tokens=2000), 2500, PRICES).limit == "TOKENS_SPENT"
-    poor = BudgetAllocation(max_child_tokens=8000, max_child_cost_usd=0.002)
-    assert allowed_work(poor, Spent(), 2500, PRICES).limit == "COST_SPENT"
-
-
-def test_results_get_what_the_report_leaves() -> None:
-    assert result_tokens(BUDGET, Spent(tokens=3000), 3000) == 1000
-    assert result_tokens(BUDGET, Spent(tokens=4000), 3000) == 0
-
-
-def test_first_passages_are_fewer_when_they_are_read_twice() -> None:
-    assert opening_tokens(BUDGET, 900, closing=True) > 2 * opening_tokens(BUDGET, 900, closing=False) > 1000
-    assert opening_tokens(BudgetAllocation(max_child_tokens=1500), 900, closing=False) > 0
+def test_first_passages_are_fewer_if_they_are_read_twice() -> None:
+    assert opening_tokens(8000, 900, closing=True) > 2 * opening_tokens(8000, 900, closing=False) > 1000
+    assert opening_tokens(1500, 900, closing=False) > 0
 
 
 @pytest.mark.parametrize("remaining_s", [-5.0, 0.0, 0.4, 1.0, 1.5, 3.0, 15.0])
 def test_no_call_lasts_to_the_deadline(remaining_s: float) -> None:
-    for limit_s in (work_limit_s(remaining_s), report_limit_s(remaining_s)):
-        assert limit_s == 0 or LEAST_CALL_S <= limit_s <= remaining_s - MARGIN_S
+    for limits_of in (work_limits, report_limits):
+        with suppress(BudgetSpentError):
+            timeout_s = limits_of(budget(), 1000, remaining_s).timeout_s
+            assert LEAST_CALL_S <= timeout_s <= remaining_s - MARGIN_S
     assert 0 < tool_limit_s(remaining_s, 20) <= max(remaining_s, 0.001)
 
 
-def test_half_of_the_time_is_kept_for_the_report() -> None:
-    assert work_limit_s(15.5) == pytest.approx(7.5)
+def test_half_of_the_time_is_reserved_for_the_report() -> None:
+    assert work_limits(budget(), 1000, 15.5).timeout_s == pytest.approx(7.5)
     assert tool_limit_s(15.5, 5) == 5
-
-
-def test_tokens_are_never_guessed_too_low() -> None:
-    assert tokens_of(["a" * 301]) > 100
-    assert tokens_of([]) == 0

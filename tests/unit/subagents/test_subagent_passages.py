@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.budget import tokens_of
+from shared.answering.budget import max_tokens_of
 from shared.answering.passages import (
     fitting,
     fitting_pages,
@@ -86,6 +86,6 @@ def test_nothing_that_was_found_can_close_an_element() -> None:
 def test_pages_of_the_web_fit_and_each_keeps_its_beginning() -> None:
     pages = fitting_pages([page(number, "word " * 2000) for number in range(5)], 1000)
     assert len(pages) == 5
-    assert tokens_of([web_results(pages)]) <= 1000
+    assert max_tokens_of([web_results(pages)]) <= 1000
     assert all(one.text.startswith("word ") for one in pages)
     assert fitting_pages([], 1000) == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.budget import CRASH_GRACE
+from shared.answering.subagent_budget import CRASH_GRACE
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn
 from shared.runs.agents import AgentDefinition

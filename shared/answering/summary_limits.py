@@ -1,15 +1,16 @@
-"""Limits of a summary: tokens per document and deadlines for its parts. Pure.
+"""Limits of a summary: tokens and windows of each document, and deadlines for its parts. Pure.
 
 Documents are read concurrently without a shared counter, so the tokens are divided in advance: each document
-gets an equal share and is read only as far as that lasts. What a document has used is in the journal.
+gets an equal share and is read only as far as that lasts.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared.answering.budget import Budget
 from shared.platform.settings import SummarySettings
-from shared.runs.events import DoneLine, ReservedLine, ResumedStatus, RunEvent
+from shared.runs.events import ResumedStatus, RunEvent
 
 _PROMPT_TOKENS = 1500  # instructions, schema, and a focus of 2,000 characters
 _MERGE_DIVISOR = 4  # merging reads findings, which are much shorter than the windows (unmeasured)
@@ -20,31 +21,26 @@ _STORE_SHARE = 0.1  # of a document's time for merging, so that its result is st
 
 def most_windows(settings: SummarySettings, document_count: int) -> int:
     """Return the maximum number of windows per document, at least one."""
-    share = settings.max_tokens // document_count
-    return max(1, min(settings.max_windows, share // _call_tokens(settings)))
+    share = Budget(settings.max_tokens).share(document_count)
+    return max(1, min(settings.max_windows, share.max_tokens // _call_tokens(settings)))
 
 
 def document_tokens(settings: SummarySettings, document_count: int) -> int:
     """Return the token limit of one document, which covers reading it and merging its findings."""
-    share = max(settings.max_tokens // document_count, _call_tokens(settings))
-    return share + merging_tokens(settings, document_count)
+    share = Budget(settings.max_tokens).share(document_count, least_tokens=_call_tokens(settings))
+    return share.max_tokens + merge_tokens(settings, document_count)
 
 
-def merging_tokens(settings: SummarySettings, document_count: int) -> int:
-    """Return the tokens for merging the findings of one of several documents, or of all documents if 1."""
-    share = settings.max_tokens // document_count // _MERGE_DIVISOR
-    return max(share, _LEAST_CALLS * _call_tokens(settings))
-
-
-def tokens_used(lines: Iterable[RunEvent]) -> int:
-    """Return the tokens that lines of a journal report, or reserve for calls that may have been made."""
-    used: dict[tuple[int, int | None, int | None], int] = {}
-    for line in lines:
-        if isinstance(line, ReservedLine):
-            used[line.step, line.child, line.turn] = line.tokens
-        elif isinstance(line, DoneLine):
-            used[line.step, line.child, line.turn] = int(line.result.get("tokens", 0))
-    return sum(used.values())
+def merge_tokens(settings: SummarySettings, document_count: int = 1) -> int:
+    """Return the token limit for merging the findings of one of several documents; by default, for merging
+    the results of all documents.
+    """
+    least_tokens = _LEAST_CALLS * _call_tokens(settings)
+    return (
+        Budget(settings.max_tokens)
+        .share(document_count * _MERGE_DIVISOR, least_tokens=least_tokens)
+        .max_tokens
+    )
 
 
 def _call_tokens(settings: SummarySettings) -> int:

@@ -20,9 +20,9 @@ from pydantic import BaseModel
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
 from shared.access.user_limit_store import UserLimitStore
+from shared.answering.budget import Budget
 from shared.platform.concurrency import run_in_background
 from shared.platform.errors import (
-    BudgetExceededError,
     CallTimeoutError,
     ModelFixableError,
     OutputCutError,
@@ -56,26 +56,6 @@ def charge_to(user_id: str, user_limits: UserLimitStore) -> Charge:
         await charge(user_id, Usage(chat_tokens=tokens), user_limits)
 
     return charge_tokens
-
-
-@dataclass
-class TokenMeter:
-    """Token usage of one step.
-
-    Attributes:
-        left: tokens left when the step began; None if the caller enforces a separate budget.
-        used: tokens used by the step since.
-        promised: tokens reserved for calls in progress.
-    """
-
-    left: int | None = None
-    used: int = 0
-    promised: int = 0
-
-    @property
-    def room(self) -> int | None:
-        """The number of tokens that another call may use; None if unlimited."""
-        return None if self.left is None else self.left - self.used - self.promised
 
 
 @dataclass
@@ -115,18 +95,18 @@ class _Call:
 class MeteredChatModel(ChatModel):
     """A chat model that enforces a token budget.
 
-    Each method raises `BudgetExceededError` if too few tokens are left for a useful call.
+    Each method raises `BudgetSpentError` if too few tokens are left for a useful call.
     """
 
     def __init__(
         self,
         model: ChatModel,
-        meter: TokenMeter,
+        budget: Budget,
         *,
         reserve: Charge | None = None,
         charge: Charge | None = None,
     ) -> None:
-        """Wrap `model` and record the tokens of its calls in `meter`.
+        """Wrap `model` and count the tokens of its calls in `budget`.
 
         Args:
             reserve: records, before each call, the tokens that the attempt may have used after it. None:
@@ -134,7 +114,7 @@ class MeteredChatModel(ChatModel):
             charge: charges the user for whom the model works. None: no user is charged.
         """
         self._model = model
-        self._meter = meter
+        self._budget = budget
         self._reserve = reserve
         self._charge = charge
 
@@ -184,32 +164,22 @@ class MeteredChatModel(ChatModel):
 
     @asynccontextmanager
     async def _call(self, read: Prompt | Sequence[Message], limits: CallLimits) -> AsyncIterator[_Call]:
-        call = self._admitted(_tokens_read(read), limits)
-        reserved = call.prompt_tokens + call.limits.max_output_tokens
+        prompt_tokens = _tokens_read(read)
+        reply_tokens = self._budget.reply_tokens(
+            prompt_tokens, wanted=limits.max_output_tokens, least=LEAST_OUTPUT
+        )
+        call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": reply_tokens}))
+        reserved = prompt_tokens + reply_tokens
         # Other calls may begin before this one ends, because passages are ranked concurrently.
-        self._meter.promised += reserved
+        self._budget.reserve(reserved)
         try:
             async with self._charged(reserved, call):
                 if self._reserve is not None:
-                    await self._reserve(self._meter.used + self._meter.promised)
+                    await self._reserve(self._budget.committed_tokens)
                 with listen_for_usage(call.report):
                     yield call
         finally:
-            self._meter.promised -= reserved
-            self._meter.used += call.tokens
-
-    def _admitted(self, prompt_tokens: int, limits: CallLimits) -> _Call:
-        """Return the limits of a call whose output may use at most the rest of the budget."""
-        left = self._meter.room
-        if left is None:
-            return _Call(prompt_tokens, limits)
-        room = left - prompt_tokens
-        if room < LEAST_OUTPUT:
-            raise BudgetExceededError(
-                "This request has used up its tokens.", "Ask for less at once.", "Ask again."
-            )
-        most = min(limits.max_output_tokens, room)
-        return _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": most}))
+            self._budget.settle(reserved, call.tokens)
 
     @asynccontextmanager
     async def _charged(self, reserved: int, call: _Call) -> AsyncIterator[None]:
