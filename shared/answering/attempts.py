@@ -5,7 +5,8 @@ overtaken attempt writes nothing more, and waits for the result of the attempt t
 """
 
 import asyncio
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.runs.event_log import RunClosedError, StaleAttemptError
@@ -14,71 +15,75 @@ from shared.runs.journal import Journal
 POLL_S = 0.2
 
 Result = TypeVar("Result")
-ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
-class Attempt(Protocol[ResultT_co]):
-    """An attempt at a step of a run or sub-agent, as executed by `perform_once`."""
+class Attempt(ABC, Generic[Result]):
+    """An attempt at a step of a run, a sub-agent or a summary's child. Callers use `result` only."""
 
-    @property
-    def journal(self) -> Journal:
-        """The run's journal."""
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
 
     @property
     def patience_s(self) -> float:
-        """Seconds to wait, from now, for the result of a newer attempt."""
+        """Seconds to wait, from now, for the result of a newer attempt. The default is longer than any model
+        call.
+        """
+        return 120.0
 
     async def read(self) -> None:
-        """Load the journal of the run."""
+        """Load the journal, and everything else that `completed` and `perform` need."""
+        await self.journal.read()
 
-    def completed(self) -> ResultT_co | None:
+    @abstractmethod
+    def completed(self) -> Result | None:
         """Return the stored result of the step, or None if no attempt has completed it."""
 
-    async def perform(self) -> ResultT_co:
+    @abstractmethod
+    async def perform(self) -> Result:
         """Execute the step, store its completion, and return the result."""
 
-    async def stopped(self) -> ResultT_co:
+    @abstractmethod
+    async def stopped(self) -> Result:
         """Return the result to report when the run has already ended."""
 
-    async def failed(self, error: GroundworkError) -> ResultT_co:
+    @abstractmethod
+    async def failed(self, error: GroundworkError) -> Result:
         """Return the result to report after an expected error."""
 
-
-async def perform_once(attempt: Attempt[Result]) -> Result:
-    """Return the stored result of a step, executing the step if there is none. Expected errors become
-    results; only defects are raised.
-    """
-    try:
-        await attempt.read()
-        if (result := attempt.completed()) is not None:
-            return result
-        if attempt.journal.is_closed:
-            return await attempt.stopped()
-        return await attempt.perform()
-    except RunClosedError:
-        return await attempt.stopped()
-    except StaleAttemptError as stale:
-        return await _result_of_other(attempt, stale)
-    except GroundworkError as failed:
-        return await attempt.failed(failed)
-
-
-async def _result_of_other(attempt: Attempt[Result], stale: StaleAttemptError) -> Result:
-    """Poll the journal until another attempt completes the step or the run ends. Fail with `stale` after
-    `patience_s`.
-    """
-    clock = asyncio.get_running_loop().time
-    until = clock() + attempt.patience_s
-    while clock() < until:
-        await asyncio.sleep(POLL_S)
+    async def result(self) -> Result:
+        """Return the stored result of the step, executing the step if there is none. Expected errors become
+        results; only defects are raised.
+        """
         try:
-            await attempt.journal.read()
-        except NotFoundError:  # The run was deleted.
-            return await attempt.stopped()
-        except GroundworkError:
-            continue
-        if (result := attempt.completed()) is not None:
-            return result
-        if attempt.journal.is_closed:
-            return await attempt.stopped()
-    return await attempt.failed(stale)
+            await self.read()
+            if (stored := self.completed()) is not None:
+                return stored
+            if self.journal.is_closed:
+                return await self.stopped()
+            return await self.perform()
+        except RunClosedError:
+            return await self.stopped()
+        except StaleAttemptError as stale:
+            return await self._result_of_newer(stale)
+        except GroundworkError as failed:
+            return await self.failed(failed)
+
+    async def _result_of_newer(self, stale: StaleAttemptError) -> Result:
+        """Poll the journal until the newer attempt completes the step or the run ends. Fail with `stale`
+        after `patience_s`.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + self.patience_s
+        while clock() < until:
+            await asyncio.sleep(POLL_S)
+            try:
+                await self.journal.read()
+            except NotFoundError:  # The run was deleted.
+                return await self.stopped()
+            except GroundworkError:
+                continue
+            if (stored := self.completed()) is not None:
+                return stored
+            if self.journal.is_closed:
+                return await self.stopped()
+        return await self.failed(stale)

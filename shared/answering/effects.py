@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from shared.answering import prepare, subagent_step, summary_merge, turn_step
-from shared.answering.attempts import perform_once
+from shared.answering.attempts import Attempt
 from shared.answering.budget import Budget
 from shared.answering.metering import Charge, MeteredChatModel, charge_to
 from shared.answering.run_end import commit_step, project_run, report_step
@@ -64,7 +64,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     context = StepContext(services, step_input, budget)
     model = MeteredChatModel(services.chat_model, budget, reserve=context.reserve, charge=charge)
     context.services = services.using(chat_model=model)
-    return await perform_once(_RunStep(context))
+    return await _RunStep(context).result()
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
@@ -76,14 +76,12 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
     return services.using(settings=agent.limited(services.settings), chat_model=model)
 
 
-class _RunStep:
-    """An attempt at a step of a run, as opposed to a step of a sub-agent."""
-
-    patience_s = 120.0  # more than the time limit of an answer
+class _RunStep(Attempt[StepResult]):
+    """An attempt at a step of a run, as opposed to a step of a child."""
 
     def __init__(self, context: StepContext) -> None:
+        super().__init__(context.journal)
         self._context = context
-        self.journal = context.journal
 
     async def read(self) -> None:
         """Read the run's journal."""

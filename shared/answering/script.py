@@ -203,6 +203,22 @@ def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
     return delay_s if tries + 1 < MAX_TRIES and has_time else None
 
 
+def retry(phase: Phase, attempt: Callable[[int, float], Script[Any]]) -> Script[Any]:
+    """Perform a step, again after each failure that a retry may remedy. Return the last observation.
+
+    Args:
+        attempt: makes one attempt, from the number of earlier failed ones and the seconds to wait before it;
+            returns its observation.
+    """
+    tries, delay_s = 0, 0.0
+    while True:
+        seen = yield from attempt(tries, delay_s)
+        retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
+        if retry_s is None:
+            return seen
+        tries, delay_s = tries + 1, retry_s
+
+
 class MainAgent:
     """The agent that answers a question: prepare, turns, commit.
 
@@ -304,25 +320,23 @@ class MainAgent:
             action: creates the step's action from the number of failed attempts.
         """
         self.phase = phase
-        tries, delay_s = 0, 0.0
-        while True:
-            result: StepResult = yield Step(action(tries), self.tokens, delay_s)
-            seen = result.observation
-            self.tokens += result.tokens
-            retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
-            if retry_s is not None:
-                tries, delay_s = tries + 1, retry_s
+
+        def attempt(tries: int, delay_s: float) -> Script[Observation]:
+            if tries:
                 self._set_todo(tried_again(self.todo))
-            elif isinstance(seen, DelegationDeferred | FilesUnread):
+            while True:
+                result: StepResult = yield Step(action(tries), self.tokens, delay_s)
+                seen = result.observation
+                self.tokens += result.tokens
+                self._learn(seen)
+                self.step += 1
+                if not isinstance(seen, DelegationDeferred | FilesUnread):
+                    return seen
                 # A deferral is not a failure, so `tries` stays unchanged. The step stops deferring when time
                 # runs out.
                 delay_s = seen.delay_s
-                self._set_todo(self.todo)
-            else:
-                self._learn(seen)
-                self.step += 1
-                return seen
-            self.step += 1
+
+        return (yield from retry(phase, attempt))
 
     def _learn(self, seen: Observation) -> None:
         todo = self.todo

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from shared.answering.script import Script, Step, retry_delay_s
-from shared.answering.steps import Observation, StepFailed, StepResult
+from shared.answering.script import Script, Step, retry
+from shared.answering.steps import Observation, StepResult
 from shared.answering.subagent_models import (
     CRASHED,
     ReadTask,
@@ -35,17 +35,16 @@ class SubAgent:
 
     def first_step(self) -> Script[TurnResult | TaskRead | SubagentEnd]:
         """Read the task and its limits from the journal."""
-        tries, delay_s = 0, 0.0
-        while True:
+
+        def attempt(tries: int, delay_s: float) -> Script[Observation]:
             result: StepResult = yield Step(ReadTask(), delay_s=delay_s)
-            seen = result.observation
-            if isinstance(seen, TaskRead) and seen.profiles and seen.max_turns:
-                self.task = seen
-                return seen
-            retry_s = retry_delay_s("prepare", tries, seen) if isinstance(seen, StepFailed) else None
-            if retry_s is None:
-                return self._end("failed")
-            tries, delay_s = tries + 1, retry_s
+            return result.observation
+
+        seen = yield from retry("prepare", attempt)
+        if isinstance(seen, TaskRead) and seen.profiles and seen.max_turns:
+            self.task = seen
+            return seen
+        return self._end("failed")
 
     def next_step(self, seen: TurnResult | TaskRead) -> Script[TurnResult | TaskRead | SubagentEnd]:
         """Take the next turn."""

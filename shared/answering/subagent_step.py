@@ -10,7 +10,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from shared.answering import agent_turn, control
-from shared.answering.attempts import perform_once
+from shared.answering.attempts import Attempt
 from shared.answering.budget import Budget
 from shared.answering.children import completed_turn, delegation_with, find_state, turn_results
 from shared.answering.metering import MeteredChatModel, charge_to
@@ -68,27 +68,23 @@ async def take_subagent_turn(
     place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices
 ) -> TurnResult:
     """Take a turn, or return the result of a completed one."""
-    return await perform_once(_TurnAttempt(place, turn, services))
+    return await _TurnAttempt(place, turn, services).result()
 
 
-class _TurnAttempt:
+class _TurnAttempt(Attempt[TurnResult]):
     """An attempt at a turn of a sub-agent."""
 
     def __init__(self, place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices) -> None:
+        super().__init__(Journal(services.run_log, services.blobs, place.run_id))
         self._place = place
         self._turn = turn
         self._services = services
         self._context: SubagentContext | None = None
-        self.journal = Journal(services.run_log, services.blobs, place.run_id)
 
     @property
     def patience_s(self) -> float:
         """Seconds until the turn must stop, so that its result can still be stored."""
         return self._context.remaining_s - _STORE_S if self._context else 0.0
-
-    async def read(self) -> None:
-        """Read the journal."""
-        await self.journal.read()
 
     def completed(self) -> TurnResult | None:
         """Return the result of the turn if the journal contains its completion."""

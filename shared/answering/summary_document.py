@@ -5,13 +5,13 @@ k + 1, and merging is the turn after the last window. Permissions are checked be
 before the result, so a document that became unreadable contributes nothing.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.answering.attempts import perform_once
+from shared.answering.attempts import Attempt
 from shared.answering.budget import Budget, tokens_in
 from shared.answering.metering import MeteredChatModel, charge_to
 from shared.answering.services import SubagentServices
@@ -64,11 +64,11 @@ async def perform_document_step(
     journal = Journal(services.run_log, services.blobs, place.run_id)
     match action:
         case OpenDocument():
-            return await perform_once(_Opening(place, 0, journal, services))
+            return await _Opening(place, 0, journal, services).result()
         case ReadWindows():
             return await _read_range(place, action, journal, services)
         case ReduceDocument():
-            return await perform_once(_Merging(place, action.window_count + 1, journal, services))
+            return await _Merging(place, action.window_count + 1, journal, services).result()
 
 
 async def _read_range(
@@ -77,7 +77,7 @@ async def _read_range(
     """Read windows one after the other, until the document or the run ends."""
     done = failed = again = tokens = 0
     for number in range(action.first, action.end):
-        result = await perform_once(_Reading(place, number + 1, journal, services))
+        result = await _Reading(place, number + 1, journal, services).result()
         tokens += result.tokens
         match result.observation:
             case DocumentEnded() | RunClosed():
@@ -93,13 +93,11 @@ Done = tuple[DocumentOpened | WindowRead | DocumentEnded, Model, str]
 """The observation of a turn, and the value to store with it as a part of the journal."""
 
 
-class _DocumentTurn(ABC):
+class _DocumentTurn(Attempt[StepResult]):
     """An attempt at a turn of a child."""
 
-    patience_s = 120.0  # longer than a model call
-
     def __init__(self, place: SubagentPlace, turn: int, journal: Journal, services: SubagentServices) -> None:
-        self.journal = journal
+        super().__init__(journal)
         self._place = place
         self._turn = turn
         self._services = services
@@ -118,7 +116,7 @@ class _DocumentTurn(ABC):
 
     async def read(self) -> None:
         """Read the journal and the request."""
-        await self.journal.read()
+        await super().read()
         self._request = await self.journal.files.request()
         rows = RowsReadOnce(self._services.documents)
         self._documents = DocumentSearch(

@@ -21,6 +21,7 @@ from shared.evidence.document_prompt import documents_with_blocks
 from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
+from shared.platform.language_models.repair import parse_or_repair
 from shared.platform.prompts import element, load
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
@@ -28,7 +29,6 @@ from shared.platform.tokens import tokens_of
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import SummaryOrder
 
-_TRIES = 2  # for replies that don't match the schema; the client retries service failures
 _LEAST_S = 1.0  # too little time for a call
 _UNMERGED = 12  # findings shown without a narrative
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
@@ -73,13 +73,8 @@ class SummaryModel:
         if self._order.language:
             parts.append(element("language", self._order.language))
         prompt = Prompt(name=name, system=load("answering", name), user="\n".join((*parts, material)))
-        for attempt in range(1, _TRIES + 1):
-            try:
-                return await self._chat_model.parse(prompt, output, self._limits())
-            except ModelFixableError:
-                if attempt == _TRIES:
-                    raise
-        raise AssertionError("the last attempt raises or returns")
+        value, _ = await parse_or_repair(self._chat_model, prompt, output, self._limits)
+        return value
 
     def _limits(self) -> CallLimits:
         left_s = (self._until - datetime.now(UTC)).total_seconds()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import ceil
 
-from shared.answering.script import Phase, RunEnd, Script, Step, Steps, retry_delay_s
+from shared.answering.script import Phase, RunEnd, Script, Step, Steps, retry
 from shared.answering.steps import (
     CommitSummary,
     MergeSummary,
@@ -91,16 +91,14 @@ class DocumentSummary:
 
     def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
         """Perform a step, with retries if they may help."""
-        tries, delay_s = 0, 0.0
-        while True:
+
+        def attempt(tries: int, delay_s: float) -> Script[Observation]:
             result: StepResult = yield Step(action(tries), self._tokens, delay_s)
-            seen = result.observation
             self._tokens += result.tokens
             self.step += 1
-            retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
-            if retry_s is None:
-                return seen
-            tries, delay_s = tries + 1, retry_s
+            return result.observation
+
+        return (yield from retry(phase, attempt))
 
 
 class DocumentReader:

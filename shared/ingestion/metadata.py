@@ -21,6 +21,7 @@ from shared.ingestion.task import IngestTask
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.language_models.repair import parse_or_repair
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.prompts import element, load
 from shared.platform.search import SearchRequest
@@ -179,16 +180,10 @@ async def _by_model(
         )
     )
     prompt = Prompt(name="metadata", system=load("ingestion", "metadata"), user=user)
-    model = task.services.chat_model
     timeout_s = task.services.settings.ingestion.metadata_timeout_s
     limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
     try:
-        try:
-            return await model.parse(prompt, DocumentMetadata, limits), 1
-        except ModelFixableError as invalid:
-            repaired = f"{user}\n{element('previous_error', invalid.detail)}"
-            prompt = prompt.model_copy(update={"user": repaired})
-            return await model.parse(prompt, DocumentMetadata, limits), 2
+        return await parse_or_repair(task.services.chat_model, prompt, DocumentMetadata, lambda: limits)
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise

@@ -107,7 +107,7 @@ async def close(services: Services, run_id: str) -> None:
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     # A rival that only marks a step never completes it.
-    monkeypatch.setattr("shared.answering.effects._RunStep.patience_s", 0.2)
+    monkeypatch.setattr("shared.answering.attempts.Attempt.patience_s", 0.2)
 
 
 async def raced(at: int, rival: Rival) -> tuple[RacingLog, str, str]:
