@@ -51,10 +51,10 @@ class Agent(Protocol[OutcomeT_co]):
             ModelFailedError: too little time is left.
         """
 
-    async def hear(self, text: str) -> None:
+    async def receive_text(self, text: str) -> None:
         """Process the next piece of text streamed by the model."""
 
-    async def go_on(self, turn: ModelTurn) -> OutcomeT_co | None:
+    async def plan_calls(self, turn: ModelTurn) -> OutcomeT_co | None:
         """Plan the tool calls that the model requested. Return None if it requested none, so that `finish` is
         called next.
         """
@@ -82,7 +82,7 @@ async def take_turn(agent: Agent[Outcome]) -> Outcome:
     try:
         if (call := await agent.model_call()) is not None:
             turn = await _model_turn(agent, call)
-            if (outcome := await agent.go_on(turn)) is not None:
+            if (outcome := await agent.plan_calls(turn)) is not None:
                 return outcome
         return await agent.finish(turn)
     except ModelFailedError as broken:
@@ -96,7 +96,7 @@ async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
             if isinstance(piece, ModelTurn):
                 turn = piece
             else:
-                await agent.hear(piece)
+                await agent.receive_text(piece)
     return turn
 
 

@@ -128,12 +128,14 @@ class Profile:
     """One kind of agent.
 
     Attributes:
+        prompts: names of the templates in `prompts/` that form its system message, in order.
         calls: limits on its tool calls.
         report: schema of its output, made of the item types that `findings` reads; None = its output is an
             answer, streamed and proved.
     """
 
     name: str
+    prompts: tuple[str, ...]
     calls: CallRules
     report: type[BaseModel] | None = None
 
@@ -170,15 +172,16 @@ class SubagentProfile(Profile):
     reads_through: bool = False
 
 
-MAIN_AGENT = Profile(name="main", calls=CallRules(in_all=16, per_turn=6))  # unmeasured
+MAIN_AGENT = Profile(name="main", prompts=("answer",), calls=CallRules(in_all=16, per_turn=6))  # unmeasured
 
 
 def main_profile(agent: AgentDefinition | None) -> Profile:
     """Return the profile of the main agent, or of an agent from a file."""
     if agent is None:
         return MAIN_AGENT
+    prompts = ("agent_unproved",) if agent.proof == "optional" else ("answer", "agent")
     in_all = MAIN_AGENT.calls.in_all if agent.limits.calls is None else agent.limits.calls
-    return replace(MAIN_AGENT, name=agent.name, calls=replace(MAIN_AGENT.calls, in_all=in_all))
+    return Profile(name=agent.name, prompts=prompts, calls=replace(MAIN_AGENT.calls, in_all=in_all))
 
 
 SCOPES: Mapping[SubagentTool, tuple[str, ...]] = {
@@ -193,6 +196,7 @@ _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 PROFILES: dict[ProfileName, SubagentProfile] = {
     "doc_reader": SubagentProfile(
         name="doc_reader",
+        prompts=("doc_reader",),
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
         artifacts=("section_summary", "claims", "citations", "uncertainty"),
@@ -202,6 +206,7 @@ PROFILES: dict[ProfileName, SubagentProfile] = {
     ),
     "comparator": SubagentProfile(
         name="comparator",
+        prompts=("comparator",),
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
         artifacts=("similarities", "differences", "conflicts", "citation_matrix"),
@@ -210,6 +215,7 @@ PROFILES: dict[ProfileName, SubagentProfile] = {
     ),
     "evidence_builder": SubagentProfile(
         name="evidence_builder",
+        prompts=("evidence_builder",),
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
         artifacts=("claim_sources", "claim_confidence"),
@@ -218,6 +224,7 @@ PROFILES: dict[ProfileName, SubagentProfile] = {
     ),
     "web_verifier": SubagentProfile(
         name="web_verifier",
+        prompts=("web_verifier",),
         tools=("web_search", "retrieve_documents"),
         required_tools=("web_search", "retrieve_documents"),
         artifacts=("corroborated_claims", "external_citations", "trust_notes"),

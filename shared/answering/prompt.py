@@ -9,6 +9,7 @@ from functools import cache
 from typing import get_args
 
 from shared.answering.planning import attached_files
+from shared.answering.profiles import Profile, main_profile
 from shared.conversations.window import conversation_element
 from shared.evidence.document_prompt import (
     documents_with_blocks,
@@ -78,24 +79,33 @@ def first_messages(
         )
         if part
     )
-    return Message(role="system", text=_rules(organisation, agent)), Message(role="user", text=user)
+    system = system_prompt(main_profile(agent), organisation, agent)
+    return Message(role="system", text=system), Message(role="user", text=user)
 
 
-def _rules(organisation: str, agent: AgentDefinition | None) -> str:
-    if agent is None:
-        return system_prompt(organisation)
-    about = {"name": agent.name, "instructions": agent.instructions, "organisation": organisation}
-    if agent.proof == "optional":
-        return render(load("answering", "agent_unproved"), about)
-    return f"{system_prompt(organisation)}\n{render(load('answering', 'agent'), about)}"
+def system_prompt(
+    profile: Profile, organisation: str = ORGANISATION, agent: AgentDefinition | None = None
+) -> str:
+    """Return the system message of an agent: the templates of its profile, with their parameters replaced.
+
+    Args:
+        agent: the agent's definition, if it comes from a file.
+    """
+    values = {
+        "organisation": organisation,
+        "type_rules": _type_rules(),
+        "rules": load("answering", "report_rules"),
+    }
+    if agent is not None:
+        values |= {"name": agent.name, "instructions": agent.instructions}
+    return "\n".join(render(load("answering", name), values) for name in profile.prompts)
 
 
 @cache
-def system_prompt(organisation: str) -> str:
-    """Return the rules that apply to every question."""
+def _type_rules() -> str:
+    """Return the rules for the answers to each type of question."""
     types = [name for name in get_args(QueryType) if name != "CONVERSATION"]
-    rules = "\n".join(f"- {name}: {load('answering', f'rules/{name}')}" for name in types)
-    return render(load("answering", "answer"), {"organisation": organisation, "type_rules": rules})
+    return "\n".join(f"- {name}: {load('answering', f'rules/{name}')}" for name in types)
 
 
 def documents_xml(evidence: Evidence) -> str:

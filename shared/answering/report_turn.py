@@ -87,10 +87,10 @@ class ReportTurn:
             return None
         return ModelCall(messages, tools, limits)
 
-    async def hear(self, text: str) -> None:
+    async def receive_text(self, text: str) -> None:
         """Ignore the text: only the report and the calls count."""
 
-    async def go_on(self, turn: ModelTurn) -> TurnStatus | None:
+    async def plan_calls(self, turn: ModelTurn) -> TurnStatus | None:
         """Plan the model's calls; return None if the report is due instead."""
         context, state = self._context, self._context.state
         output_tokens = max_tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])

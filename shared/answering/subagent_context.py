@@ -15,6 +15,7 @@ from shared.answering.calls import Results, pages_read
 from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
 from shared.answering.profiles import PROFILES, SCOPES, CallRules, SubagentProfile
+from shared.answering.prompt import system_prompt
 from shared.answering.services import SubagentServices
 from shared.answering.step_context import AttemptContext
 from shared.answering.subagent_budget import CRASH_GRACE
@@ -29,7 +30,6 @@ from shared.answering.subagent_models import (
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.language_models.models import ModelUsage
 from shared.platform.models import Model
-from shared.platform.prompts import load, render
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
@@ -108,7 +108,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
     @property
     def system(self) -> str:
         """The profile's system prompt."""
-        return render(load("answering", self.profile.name), {"rules": load("answering", "report_rules")})
+        return system_prompt(self.profile)
 
     @property
     def tools(self) -> tuple[str, ...]:

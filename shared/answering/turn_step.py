@@ -73,7 +73,7 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     taken = taken or await _allowed_delegation(context, action, before)
     if taken is None:
         turn = AnswerTurn(context, action, question, time, first=first, advice=advice)
-        taken = await turn.stored(await agent_turn.take_turn(turn))
+        taken = await turn.store(await agent_turn.take_turn(turn))
     else:  # an earlier attempt stored this turn, but its text was withdrawn
         await context.open()
         await context.show(taken.answer)

@@ -10,6 +10,7 @@ import pytest
 from local.model_server.prompt_reader import read_documents
 from shared.access.models import UserContext
 from shared.answering.answer_writer import AnswerWriter
+from shared.answering.profiles import MAIN_AGENT
 from shared.answering.prompt import first_messages, system_prompt
 from shared.answering.quote_repair import QuoteRepairer
 from shared.evidence.citations import CitationBook
@@ -163,7 +164,7 @@ def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
         assert f"`{name}`" in README
     parameters = set(re.findall(r"\{\{(\w+)\}\}", (PROMPTS / "answer.md").read_text("utf-8")))
     assert all(f"| `{name}` |" in README for name in parameters)
-    assert "{{" not in system_prompt("O")
+    assert "{{" not in system_prompt(MAIN_AGENT, "O")
 
 
 def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_said_of_them() -> None:

@@ -1,0 +1,127 @@
+"""Execution of the tool calls of the main agent's previous turn, at the beginning of its next one.
+
+The script itself performs some calls: questions to the user, delegations, and web calls that need the user's
+consent. Their results come from the journal.
+"""
+
+import json
+from collections.abc import Sequence
+
+from shared.answering.lookups import look_up
+from shared.answering.models import HeldResult, Turn
+from shared.answering.prompt import documents_xml
+from shared.answering.results import call_result
+from shared.answering.step_context import StepContext
+from shared.answering.turn_question import TurnQuestion, answer_result, collected_once, held_call
+from shared.answering.web_consent import consent_result, uses_web
+from shared.conversations.window import conversation_element
+from shared.runs.event_log import EventLog
+from shared.runs.events import warning_events
+from shared.runs.step_time import StepTime
+from shared.tools.ask_user import AskUserParameters
+from shared.tools.outside import Outside, outside_of
+from shared.tools.registry import OUTSIDE_TOOLS
+from shared.tools.workspace_tools import reads_files
+
+
+async def make_calls(
+    context: StepContext,
+    steps: Sequence[int],
+    question: TurnQuestion,
+    time: StepTime,
+    event_log: EventLog,
+) -> None:
+    """Execute the calls of earlier turns that have no stored results, and add their results to `question`.
+
+    Args:
+        steps: the steps of the earlier turns, in order.
+    """
+    before = question.before
+    pending = list(zip(steps, before.turns, strict=True))[len(before.results) :]
+    for step, turn in pending:
+        results = await look_up(
+            turn,
+            question,
+            context.services,
+            outside=_outside(context, question),
+            time=time,
+            event_log=event_log,
+            held=await _results_of_script(context, step, turn, question, event_log),
+        )
+        before.results.append(await context.keep(results, "results", of=step))
+
+
+def _outside(context: StepContext, question: TurnQuestion) -> Outside:
+    """Return restrictions on web calls that prevent text read by the model from being sent to other sites."""
+    before, request, evidence = question.before, question.request, question.shown
+    calls = [item for turn in before.turns for item in turn.calls]
+    web_call_ids = {item.call.call_id for item in calls if item.call.name in OUTSIDE_TOOLS}
+    messages = [message for results in before.results for message in results.messages]
+    document_texts = [
+        conversation_element(request.conversation),
+        documents_xml(question.collected.evidence),
+        question.collected.findings,
+        *(message.text for message in messages if message.call_id not in web_call_ids),
+    ]
+    records = {record.doc_id: record for record in evidence.records}
+    queried = (doc_id for results in before.results for doc_id in results.table_doc_ids)
+    # Workspace files may contain text that earlier runs read from unknown documents.
+    files = [item.call.name for item in calls if reads_files(item)]
+    doc_ids = [*(hit.doc_id for hit in evidence.blocks), *queried, *records, *files]
+    return outside_of(
+        context.services.settings,
+        own_words=[
+            *(turn.question for turn in request.conversation.turns),
+            request.question,
+            before.choice.said,
+        ],
+        document_texts=document_texts,
+        search_results=[url for results in before.results for url in results.found_urls],
+        documents={doc_id: records.get(doc_id) for doc_id in doc_ids},
+    )
+
+
+async def _results_of_script(
+    context: StepContext, step: int, turn: Turn, question: TurnQuestion, event_log: EventLog
+) -> dict[str, HeldResult]:
+    """Return the results of the turn's calls that the script has performed, by call id."""
+    before = question.before
+    if turn.asks_consent:
+        return _results_of_consent(turn, granted=bool(before.web_allowed))
+    if (held := held_call(turn)) is None:
+        return {}
+    call_id, arguments = held[0].call.call_id, held[1]
+    if isinstance(arguments, AskUserParameters):
+        return {call_id: answer_result(arguments, before.choice)}
+    refused = await context.journal.find(step, HeldResult, "refused")
+    return {call_id: refused or await _result_of_delegation(context, step, question, event_log)}
+
+
+async def _result_of_delegation(
+    context: StepContext, step: int, question: TurnQuestion, event_log: EventLog
+) -> HeldResult:
+    """Return the readable results of a step's sub-agents, and add them to the question's evidence."""
+    shown = question.shown
+    collected = await collected_once(context, step, shown)
+    documents = await context.searches.readable(collected.doc_ids, question.request)
+    collected = collected.only_readable(documents)
+    question.join(collected)
+    if collected.warnings:
+        await event_log.write(*warning_events(collected.warnings))
+    block_ids = {hit.block_id for hit in shown.blocks}
+    return HeldResult(
+        text=call_result(collected, block_ids),
+        hits=tuple(hit for hit in collected.evidence.hits if hit.block_id not in block_ids),
+        records=collected.evidence.records,
+    )
+
+
+def _results_of_consent(turn: Turn, *, granted: bool) -> dict[str, HeldResult]:
+    """Return results for the web calls that must not run now: all of them if consent was denied, otherwise
+    only a delegation, which the next turn repeats.
+    """
+    held = held_call(turn)
+    delegations = [held[0]] if held else []
+    calls = delegations if granted else [call for call in turn.calls if uses_web(call)]
+    text = json.dumps(consent_result(granted=granted))
+    return {call.call.call_id: HeldResult(text=text) for call in calls}

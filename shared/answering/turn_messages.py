@@ -1,0 +1,53 @@
+"""Messages and tools of a turn of the main agent: the question with its evidence, then each earlier turn with
+its results.
+"""
+
+from collections.abc import Sequence
+
+from shared.answering.prompt import first_messages
+from shared.answering.services import AnsweringServices
+from shared.answering.turn_question import TurnQuestion
+from shared.documents.figures import seen_pictures
+from shared.platform.language_models.models import Message, Picture, ToolDefinition
+from shared.retrieval.models import Hit
+from shared.tools.registry import tool_definition
+
+
+async def turn_messages(question: TurnQuestion, services: AnsweringServices, advice: str) -> list[Message]:
+    """Return the messages of a turn. Those of an earlier turn are a prefix of them.
+
+    Args:
+        advice: advice of the delegation policy; empty = none.
+    """
+    settings = services.settings.answering
+    evidence = question.collected.evidence
+    rules, asked = first_messages(
+        question.request,
+        question.stored.plan,
+        evidence,
+        settings.organisation,
+        question.collected.findings,
+        advice=advice,
+        files=[file.filename for file in question.stored.files],
+    )
+    pictures = await _pictures(evidence.best_figures(settings.prompt_figures), services)
+    messages: list[Message] = [rules, asked.model_copy(update={"pictures": pictures})]
+    for turn, results in zip(question.before.turns, question.before.results, strict=True):
+        calls = tuple(item.call for item in turn.calls)
+        messages += [Message(role="assistant", text=turn.said, tool_calls=calls), *results.messages]
+        if requested := await _pictures(results.figures, services):
+            # The protocol allows no pictures in tool results, so they follow in a user message.
+            messages.append(Message(role="user", text="The pictures asked for:", pictures=requested))
+    return messages
+
+
+def turn_tools(question: TurnQuestion, services: AnsweringServices) -> list[ToolDefinition]:
+    """Return the definitions of the tools that the question allows."""
+    own = services.own_tools
+    return [own[name].definition if name in own else tool_definition(name) for name in question.tools]
+
+
+async def _pictures(figures: Sequence[Hit], services: AnsweringServices) -> tuple[Picture, ...]:
+    if not services.settings.answering.prompt_figures:
+        return ()
+    return await seen_pictures(figures, services)
