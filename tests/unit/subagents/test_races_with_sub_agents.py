@@ -48,6 +48,8 @@ Rival = Callable[[Services, str], Awaitable[object]]
 class DelegatingModel(ScriptedChatModel):
     """Delegates, then answers; its sub-agent searches, then reports. Replies by what it is shown."""
 
+    delegates = DELEGATES
+
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
@@ -65,7 +67,7 @@ class DelegatingModel(ScriptedChatModel):
     ) -> AsyncGenerator[str | ModelTurn, None]:
         is_child = any("<task>" in message.text for message in messages[:2])
         has_results = any(message.role == "tool" for message in messages)
-        first, second = (SEARCHES, READY) if is_child else (DELEGATES, ANSWERS)
+        first, second = (SEARCHES, READY) if is_child else (self.delegates, ANSWERS)
         turn = second if has_results else first
         yield turn.text
         yield turn
