@@ -131,6 +131,7 @@ class RunEnd:
 End = TypeVar("End")
 EndT_co = TypeVar("EndT_co", covariant=True)
 Script = Generator[Command, Any, End]
+Seen = TypeVar("Seen")
 Results = tuple[StepResult, ...]
 """The results of a run's commands so far, in order. They determine its next command."""
 
@@ -203,7 +204,7 @@ def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
     return delay_s if tries + 1 < MAX_TRIES and has_time else None
 
 
-def retry(phase: Phase, attempt: Callable[[int, float], Script[Any]]) -> Script[Any]:
+def retry(phase: Phase, attempt: Callable[[int, float], Script[Seen]]) -> Script[Seen]:
     """Perform a step, again after each failure that a retry may remedy. Return the last observation.
 
     Args:

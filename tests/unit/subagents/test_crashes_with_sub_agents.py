@@ -80,12 +80,10 @@ async def require_agreement(services: Services, log: WatchedLog) -> None:
     if state.answer is not None:
         assert shown_text(received) == state.answer.text
         assert shown_citations(received) == list(state.answer.citations)
-    completed = Counter((line.step, line.child, line.turn) for line in log.lines(log.run_id) if is_done(line))
-    assert all(count == 1 for count in completed.values()), completed
-
-
-def is_done(line: RunEvent) -> bool:
-    return isinstance(line, DoneLine)
+    completed = Counter(
+        (line.step, line.child, line.turn) for line in log.lines(log.run_id) if isinstance(line, DoneLine)
+    )
+    assert set(completed.values()) <= {1}
 
 
 async def perform(services: Services, log: WatchedLog, step: Step, path: str = "") -> StepResult:
