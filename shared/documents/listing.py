@@ -89,6 +89,13 @@ class DocumentView(Model):
             "disclosed."
         ),
     )
+    folder: str | None = Field(
+        default=None,
+        description=(
+            "The uploader's folder, such as `2024/hr`; a file with the same folder and name replaces the "
+            "document. Null unless it was uploaded through the API and the caller may change it."
+        ),
+    )
 
 
 class DocumentList(Model):
@@ -136,8 +143,6 @@ class DocumentDetail(DocumentView):
         edited_fields: metadata corrected by a user.
         may_change: whether the caller may correct, share and delete the document.
         owner_id, acl: owner and access list; only for callers who may change it.
-        folder: the uploader's folder; a file with the same folder and name replaces the document. None unless
-            uploaded through the API. Only for callers who may change the document.
         content_hash: SHA-256 of the ready version as hex; "" before. Only for callers who may change it.
         access_via: why the caller may read the document, without names of groups and other users.
         history: phases of the last ingestion, in order.
@@ -148,7 +153,6 @@ class DocumentDetail(DocumentView):
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
     owner_id: str | None = None
-    folder: str | None = None
     content_hash: str | None = Field(default=None, description="SHA-256 digest of the file, in hexadecimal.")
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
@@ -441,10 +445,11 @@ def _search(
 
 @dataclass(frozen=True)
 class _Access:
-    """The owner and the access list of a document."""
+    """The owner, the access list and the uploader's folder of a document. Not all callers may see them."""
 
     owner_id: str | None
     acl: tuple[str, ...]
+    folder: str | None
 
 
 async def _views_of(
@@ -459,28 +464,29 @@ async def _views_of(
     for record in records:
         row = await rows.row(record.doc_id)
         # If two lists apply while access is being changed, show the new one.
-        acl = row.access_lists[-1] if row else ()
+        access = _Access(record.owner_id, row.access_lists[-1] if row else (), row.folder if row else None)
         if row and row.corrections:
             record = with_corrections(record, row.corrections)  # noqa: PLW2901
         view = _view_of_record(record)
         if row:
             view = _with_status(view, row)
-        views.append(_with_access(view, _Access(record.owner_id, acl), user))
+        views.append(_with_access(view, access, user))
     return views
 
 
 def _access_of(state: DocumentState) -> _Access:
-    return _Access(state.wanted_rights.owner_id, state.wanted_rights.acl)
+    rights = state.wanted_rights
+    return _Access(rights.owner_id, rights.acl, upload_folder(state.blob_name))
 
 
 def _with_access(view: DocumentView, access: _Access, user: UserContext) -> DocumentView:
-    """Return the view with the access details that the user may see. The access list itself is only for the
-    owner and administrators.
+    """Return the view with the access details that the user may see. The access list and the folder are only
+    for the owner and administrators.
     """
-    may_know = is_admin(user) or user.user_id == access.owner_id
-    return view.model_copy(
-        update={"acl": access.acl if may_know else None, "access_via": tuple(_access_via(user, access))}
-    )
+    shown: dict[str, object] = {"access_via": tuple(_access_via(user, access))}
+    if is_admin(user) or user.user_id == access.owner_id:
+        shown |= {"acl": access.acl, "folder": access.folder}
+    return view.model_copy(update=shown)
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:
@@ -504,7 +510,6 @@ def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> Docu
         edited_fields=tuple(sorted(state.corrections)),
         may_change=changeable,
         owner_id=state.wanted_rights.owner_id if changeable else None,
-        folder=upload_folder(state.blob_name) if changeable else None,
         content_hash=state.content_hash if changeable else None,
         history=_history(state),
         failed_tries=state.failed_tries,

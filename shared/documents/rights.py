@@ -4,6 +4,7 @@ from datetime import UTC
 
 from shared.access.models import UserContext
 from shared.access.security_filter import is_in_reach, may_read
+from shared.documents.ids import upload_folder
 from shared.documents.state import DocumentState
 from shared.retrieval.document_rows import DocumentRow
 
@@ -28,6 +29,7 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
         upload_date=state.upload_date.astimezone(UTC).isoformat() if state.upload_date else "",
         corrections=state.corrections if state.has_unshown_corrections else {},
         thread_id=state.thread_id,
+        folder=upload_folder(state.blob_name),
         unreadable_pages=state.unreadable_pages,
         has_text=state.has_text,
         warnings=state.warnings,

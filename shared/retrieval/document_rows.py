@@ -27,6 +27,7 @@ class DocumentRow(NamedTuple):
         upload_date: ISO 8601 in UTC, which sorts.
         corrections: users' corrections that the documents index lacks.
         thread_id: the only thread in which the document may be read; "" = no such limit.
+        folder: the uploader's folder; None = not uploaded through the API.
         unreadable_pages, has_text, warnings: what a search cannot find in it, and warnings for users.
     """
 
@@ -36,6 +37,7 @@ class DocumentRow(NamedTuple):
     upload_date: str = ""
     corrections: Mapping[str, object] = MappingProxyType({})
     thread_id: str = ""
+    folder: str | None = None
     unreadable_pages: int = 0
     has_text: bool = True
     warnings: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 import "./parts/dialog";
 import "./stores/audiences";
 import "./stores/chat";
+import "./stores/namesakes";
 import "./stores/uploads";
 import "./views/chat/citation_list";
 import "./views/chat/markdown";

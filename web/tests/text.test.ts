@@ -4,9 +4,10 @@ import { test } from "node:test";
 import { Lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
 import { docIdOf, pieces, places } from "../src/text/citations";
+import { excerptOf } from "../src/text/excerpt";
 import { plainText } from "../src/text/plain_text";
 import { framesOf } from "../src/api/stream";
-import { bytes } from "../src/words/words";
+import { bytes, languageName, load } from "../src/words/words";
 
 const TEXTS = [
   "# Title\n\nA paragraph of *words*.\n\n- one\n- two\n  - three\n\n1. a\n2. b\n\nEnd.",
@@ -99,4 +100,24 @@ test("a file without a number is found by its page first", () => {
   assert.equal(docIdOf(sources, "a.pdf", 3), "new");
   assert.equal(docIdOf(sources, "a.pdf", 9), "old");
   assert.equal(docIdOf(sources, "b.pdf", 3), undefined);
+});
+
+test("a passage is previewed as text and short tables", () => {
+  const rows = Array.from({ length: 9 }, (_, index) => `| HR-${index} | a \\| b<br>c | ${index} |`);
+  const passage = ["## Spare *parts*", "See **below**:", "", "| No. | Part | Price |", "| --- | :-: | --: |", ...rows].join("\n");
+  assert.deepEqual(excerptOf(passage), [
+    { text: "Spare parts\nSee below:" },
+    { rows: [["No.", "Part", "Price"], ...[0, 1, 2].map((index) => [`HR-${index}`, "a | b c", String(index)])] },
+  ]);
+  assert.deepEqual(excerptOf('<table class="x"><tr><th>Model<th>Bar</tr>\n<tr><td>A</td><td>6.5</td></tr></table>'), [
+    { rows: [["Model", "Bar"], ["A", "6.5"]] },
+  ]);
+  assert.deepEqual(excerptOf("word ".repeat(100)), [{ text: `${"word ".repeat(59)}word …` }]);
+  assert.deepEqual(excerptOf("if a < b and <b>c</b>"), [{ text: "if a < b and <b>c</b>" }]);
+  assert.deepEqual(excerptOf(""), []);
+});
+
+test("a language that could not be determined is unknown", async () => {
+  await load("de");
+  assert.deepEqual(["und", "en", "hr"].map(languageName), ["Unbekannt", "Englisch", "Kroatisch"]);
 });

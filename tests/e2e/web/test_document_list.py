@@ -18,7 +18,7 @@ from shared.documents.state import DocumentState, Rights
 from tests.e2e.stack_client import client_of, eventually
 from tests.e2e.stack_services import services_of
 from tests.e2e.test_documents import send, until_ended
-from tests.e2e.web.browser import measure, only_measured, opened
+from tests.e2e.web.browser import answered, ask, measure, only_measured, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 NAMES = ("lambda-contract-1.md", "lambda-contract-2.md", "lambda-contract-12.md")
@@ -136,10 +136,59 @@ def test_a_search_requires_all_words_first(
         expect(rows.first).to_contain_text("lambda-contract")
 
 
+@pytest.fixture
+def namesakes(stack: LocalStack) -> Iterator[list[str]]:
+    """Yield the ids of two documents of Anna's with the same name, in different folders."""
+    with client_of(stack, ANNA) as anna:
+        ids = [
+            send(anna, "kappa-price.md", f"# Kappa press\n\n{text}".encode(), folder=folder)["doc_id"]
+            for folder, text in (
+                ("kappa/2023", "The kappa press costs 812 euros in the catalogue of 2023."),
+                ("kappa/2024", "The kappa press costs 930 euros in the catalogue of 2024."),
+            )
+        ]
+        assert {until_ended(anna, doc_id)["status"] for doc_id in ids} == {"ready"}
+        yield ids
+        for doc_id in ids:
+            anna.delete(f"/documents/{doc_id}")
+
+
+def test_equal_names_are_told_apart_by_their_folders(
+    stack: LocalStack, browser: Browser, namesakes: list[str]
+) -> None:
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
+        page = watched.page
+        page.fill(".page-head input", "kappa-price.md")
+        rows = page.locator("table.documents tbody tr")
+        expect(rows).to_have_count(2)
+        for folder in ("2023", "2024"):
+            expect(rows.filter(has_text=f"· {folder}")).to_have_count(1)
+            page.check(f"[aria-label='Select kappa-price.md ({folder})']")
+        page.goto(stack.base_url)
+        page.click(".toggle >> text=Scope")
+        page.fill("dialog input[type=search]", "kappa-price.md")
+        for folder in ("2023", "2024"):
+            page.locator("dialog label", has_text=f"· {folder}").locator("input").check()
+        page.click("dialog >> text=Done")
+        expect(page.locator(".scoped li")).to_contain_text(["2023", "2024"])
+        ask(page, "What does the kappa press cost in the catalogue of 2023 and of 2024?")
+        answered(page)
+        sources = page.locator(".sources li")
+        expect(sources).to_have_count(2)
+        for folder in ("2023", "2024"):
+            expect(sources.filter(has_text=folder)).to_have_count(1)
+        chip = sources.filter(has_text="2024").locator(".chip").first
+        expect(chip).to_have_attribute("aria-label", re.compile("kappa-price.md, 2024"))
+        chip.click()
+        expect(page.locator(".source")).to_contain_text("kappa-price.md · 2024")
+        assert watched.axe() == []
+
+
 def _with_languages(route: Route) -> None:
-    """Add a facet with two values, which the few samples don't have."""
+    """Add a facet with three values, which the few samples don't have."""
     counts = route.fetch().json()
-    route.fulfill(json={**counts, "language": [{"value": "en", "count": 8}, {"value": "de", "count": 3}]})
+    languages = [{"value": "en", "count": 8}, {"value": "de", "count": 3}, {"value": "und", "count": 3}]
+    route.fulfill(json={**counts, "language": languages})
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
@@ -151,6 +200,7 @@ def test_the_list_is_visible_without_scrolling(stack: LocalStack, browser: Brows
         page.reload()
         expect(page.locator("table.documents tbody tr").nth(4)).to_be_in_viewport(ratio=1)
         page.click(".facet-toggle")
+        expect(page.locator(".facet", has_text=re.compile("Unknown|Unbekannt"))).to_have_count(1)
         page.locator(".facet .facet-value", has_text=re.compile("English|Englisch")).click()
         expect(page.locator("table.documents")).not_to_contain_text("Wartungsplan")
         page.click(".facet-toggle")

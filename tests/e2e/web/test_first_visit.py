@@ -71,6 +71,12 @@ def test_without_an_answer_the_closest_passages_and_next_steps_are_offered(
         assert watched.axe() == []
         page.keyboard.press("Escape")
         expect(closest.first).to_be_focused()
+        ask(page, "What is the price of the Falcon 900 helicopter?")
+        answered(page)
+        excerpts = page.locator(".closest .excerpt")
+        expect(excerpts.locator("td", has_text="8,940")).to_be_visible()
+        assert "|" not in "".join(excerpts.all_inner_texts())
+        assert watched.axe() == []
         page.get_by_role("button", name="Take more time").click()
         expect(page.locator(".pager")).to_contain_text("2 of 2")
         answered(page)

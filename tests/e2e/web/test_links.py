@@ -42,6 +42,8 @@ def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, bro
         assert "S. 4" in plain
         assert "[1] heron-400-manual.pdf, S. 4: “" in plain
         assert "Source:" not in plain + html
+        assert "[Figure 1: The Heron 400 with motor" in plain  # the document's own caption
+        assert not re.search(r"Local caption|pixels", plain + html)  # the stand-in saw no picture
         assert not re.search(
             r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE
         )  # no Markdown, nothing that expires

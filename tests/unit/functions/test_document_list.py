@@ -151,7 +151,7 @@ async def test_categories_are_counted_of_what_a_search_finds(user: AsUser) -> No
 
 
 @pytest.mark.usefixtures("sent")
-async def test_owners_see_who_has_access_and_readers_by_what_they_have_it(user: AsUser) -> None:
+async def test_owners_see_readers_and_folders_and_readers_by_what_they_have_access(user: AsUser) -> None:
     doc_id = (await user("anna").get("/documents", params={"q": "ready-1.md"})).json()["documents"][0][
         "doc_id"
     ]
@@ -163,6 +163,7 @@ async def test_owners_see_who_has_access_and_readers_by_what_they_have_it(user: 
             for reader in (user("anna"), user("ben"), user("cora", groups=["hr"]))
         ]
         assert (own[doc_id]["acl"], own[doc_id]["access_via"]) == (["anna", "ben", "hr"], ["owner"])
+        assert (own[doc_id]["folder"], read[doc_id]["folder"]) == ("", None)
         assert (read[doc_id]["acl"], read[doc_id]["access_via"]) == (None, ["person"])
         assert (by_group[doc_id]["acl"], by_group[doc_id]["access_via"]) == (None, ["group"])
 

@@ -14,6 +14,8 @@ export interface Context {
   place(file: string, page: number | null): ComponentChildren;
   /** Returns a function that opens the page of a picture; null if the page is unknown. */
   open(path: string): (() => void) | null;
+  /** Returns the caption to show for the description of a picture. */
+  caption(text: string): string;
   /** For export: the answer's pictures by path. */
   exported?: ReadonlyMap<string, ExportedFigure>;
 }
@@ -168,7 +170,8 @@ function picture(token: Tokens.Image, context: Context): ComponentChildren {
   // Only our own picture URLs are loaded: a foreign URL would reveal that the answer is being read.
   if (!FIGURE.test(token.href)) return token.raw;
   const open = context.open(token.href);
-  const image = <img src={token.href} alt={token.text} loading="lazy" decoding="async" />;
+  const caption = context.caption(token.text);
+  const image = <img src={token.href} alt={caption} loading="lazy" decoding="async" />;
   return (
     <span class="figure">
       {open ? (
@@ -180,7 +183,7 @@ function picture(token: Tokens.Image, context: Context): ComponentChildren {
           {image}
         </a>
       )}
-      <span class="caption">{token.text}</span>
+      <span class="caption">{caption}</span>
     </span>
   );
 }

@@ -50,8 +50,11 @@ export function day(iso: string): string {
   return new Date(iso.length === 10 ? `${iso}T00:00` : iso).toLocaleDateString(locale(), { dateStyle: "medium" });
 }
 
+const UNDETERMINED = "und"; // ISO 639-3; browsers call it "root"
+
 /** Returns a language's name by code. */
 export function languageName(code: string): string {
+  if (code === UNDETERMINED) return t("language.unknown");
   const names = new Intl.DisplayNames(language.value, { type: "language" });
   return (/^[a-z]{2,3}$/.test(code) && names.of(code)) || code;
 }

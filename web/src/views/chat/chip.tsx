@@ -49,11 +49,18 @@ function open(citation: Citation, runId: string): void {
   else if (citation.final_url) window.open(citation.final_url, "_blank", "noopener");
 }
 
-export function Chip({ citation, runId }: { citation: Citation; runId: string }) {
+interface Props {
+  citation: Citation;
+  runId: string;
+  /** Tells the document apart from others of the same name. */
+  label?: string;
+}
+
+export function Chip({ citation, runId, label }: Props) {
   const isOpen = runId !== "" && route.value.run === runId && route.value.cite === citation.n;
   const kind = isOutside(citation) ? " outside" : isProved(citation) ? "" : " unproved";
-  const name = [t("source", { n: String(citation.n) }), citation.filename, placeOf(citation)].filter(Boolean).join(", ");
-  const show = (event: Event) => showCard(citation, event.currentTarget as HTMLElement);
+  const name = [t("source", { n: String(citation.n) }), citation.filename, label, placeOf(citation)].filter(Boolean).join(", ");
+  const show = (event: Event) => showCard({ citation, label, at: event.currentTarget as HTMLElement });
   return (
     <button
       type="button"

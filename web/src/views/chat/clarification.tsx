@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Clarification as Ask, ClarificationOption as Option } from "../../api/types";
 import { cancel, choose, draft } from "../../stores/chat";
+import { useLabels } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
 import { dateTime, day, t } from "../../words/words";
 
@@ -15,6 +16,7 @@ const composer = () => document.getElementById("question");
 export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
   const [isSent, setSent] = useState(false);
   const card = useRef<HTMLDivElement>(null);
+  const labels = useLabels(ask.options);
   const answer = async (number: number) => {
     setSent(true);
     if (!(await attempt(() => choose(runId, { choice: number })))) setSent(false);
@@ -54,7 +56,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
                 <strong>{option.title || option.filename}</strong>
                 {option.filename && (
                   <small>
-                    <bdi>{option.filename}</bdi> · {detailsOf(option).join(" · ")}
+                    <bdi>{option.filename}</bdi> · {[labels.get(option.doc_id), ...detailsOf(option)].filter(Boolean).join(" · ")}
                   </small>
                 )}
               </span>

@@ -21,6 +21,7 @@ import {
   workingTurn,
   write,
 } from "../../stores/chat";
+import { useLabels } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import { t } from "../../words/words";
@@ -163,6 +164,7 @@ function Agents() {
 /** Shows the scope of the next question. */
 function Scoped() {
   const { project, documents } = scope.value;
+  const labels = useLabels(documents.map(({ id, name }) => ({ doc_id: id, filename: name })));
   if (!project && !documents.length) return null;
   return (
     <ul class="scoped" aria-label={t("scope")}>
@@ -175,6 +177,7 @@ function Scoped() {
       {documents.map((document) => (
         <li key={document.id}>
           <bdi>{document.name}</bdi>
+          {labels.has(document.id) && <small class="quiet">{labels.get(document.id)}</small>}
           <IconButton
             icon="close"
             name={t("remove")}

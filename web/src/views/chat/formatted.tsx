@@ -5,7 +5,7 @@ import { render } from "preact";
 import { Block, type Context, type ExportedFigure } from "../../text/render";
 
 export function formatted(title: string, markdown: string, figures: ReadonlyMap<string, ExportedFigure>): string {
-  const context: Context = { known: new Set(), cite: () => <></>, place: (file) => file, open: () => null, exported: figures };
+  const context: Context = { known: new Set(), cite: () => <></>, place: (file) => file, open: () => null, caption: (text) => text, exported: figures };
   const page = document.createElement("div");
   render(
     <>

@@ -6,14 +6,21 @@ import type { Citation } from "../../api/types";
 import { Quote } from "../sources/quote";
 import { isProved, placeOf, proofOf } from "./chip";
 
-const card = signal<{ citation: Citation; at: HTMLElement } | null>(null);
+interface Card {
+  citation: Citation;
+  /** Tells the document apart from others of the same name. */
+  label?: string;
+  at: HTMLElement;
+}
+
+const card = signal<Card | null>(null);
 const DELAY_MS = 120;
 const GAP_PX = 8;
 let timer = 0;
 
-export function showCard(citation: Citation, at: HTMLElement): void {
+export function showCard(next: Card): void {
   clearTimeout(timer);
-  timer = window.setTimeout(() => (card.value = { citation, at }), DELAY_MS);
+  timer = window.setTimeout(() => (card.value = next), DELAY_MS);
 }
 
 export function hideCard(): void {
@@ -34,12 +41,12 @@ export function HoverCard() {
     element.current.style.top = `${isBelow ? chip.bottom + GAP_PX : chip.top - offsetHeight - GAP_PX}px`;
   }, [shown]);
   if (!shown) return null;
-  const { citation } = shown;
+  const { citation, label } = shown;
   return (
     <div class="hover-card" ref={element} aria-hidden="true">
       <div class="hover-card-head">
         <bdi>{citation.filename}</bdi>
-        <span>{placeOf(citation)}</span>
+        <span>{[label, placeOf(citation)].filter(Boolean).join(", ")}</span>
       </div>
       {citation.quote && (
         <blockquote>

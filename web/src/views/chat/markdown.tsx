@@ -4,8 +4,10 @@ import type { AnswerFigure, Citation } from "../../api/types";
 import { lexBlocks, NO_BLOCKS } from "../../text/blocks";
 import { docIdOf } from "../../text/citations";
 import { Block, type Context } from "../../text/render";
+import { useLabels } from "../../stores/namesakes";
 import { t } from "../../words/words";
 import { openPage } from "../sources/page_panel";
+import { captionOf } from "./captions";
 import { Chip } from "./chip";
 
 interface Props {
@@ -18,19 +20,21 @@ interface Props {
 export function Markdown({ text, citations, figures, runId }: Props) {
   const kept = useRef(NO_BLOCKS);
   const blocks = useMemo(() => (kept.current = lexBlocks(kept.current, text)), [text]);
+  const labels = useLabels(citations);
   const context = useMemo<Context>(() => {
     const sources = [...figures, ...citations];
     const byNumber = new Map(citations.map((citation) => [citation.n, citation]));
     return {
       known: new Set(byNumber.keys()),
-      cite: (n) => <Chip citation={byNumber.get(n)!} runId={runId} />,
+      cite: (n) => <Chip citation={byNumber.get(n)!} runId={runId} label={labels.get(byNumber.get(n)!.doc_id)} />,
       place: (file, page) => <Place file={file} page={page} docId={docIdOf(sources, file, page)} />,
       open: (path) => {
         const figure = figures.find((one) => one.path === path);
         return figure ? () => openPage(figure.doc_id, figure.page_number) : null;
       },
+      caption: captionOf,
     };
-  }, [citations.length, figures, runId]);
+  }, [citations.length, figures, runId, [...labels].join()]);
   return (
     <div class="markdown">
       {[...blocks.settled, ...blocks.tail].map((token, index) => (

@@ -5,12 +5,14 @@ import { change } from "../../api/request";
 import type { SearchResults } from "../../api/types";
 import { go } from "../../routes";
 import { askAgain, isDeep, NO_SCOPE, scope, type Turn } from "../../stores/chat";
+import { useLabels } from "../../stores/namesakes";
 import { wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
 import { openPage } from "../sources/page_panel";
+import { captionOf } from "./captions";
+import { Excerpt } from "./excerpt";
 
 const CLOSEST = 3;
-const SHOWN_CHARS = 300;
 
 export function NextSteps({ turn }: { turn: Turn }) {
   const { agent, project, documents } = scope.value;
@@ -55,6 +57,7 @@ function Closest({ question }: { question: string }) {
       (failed) => setError(wordsOf(failed)),
     );
   }, [question]);
+  const labels = useLabels(found ?? []);
   if (error) return <p class="quiet small">{error}</p>;
   if (!found?.length) return null;
   return (
@@ -62,16 +65,13 @@ function Closest({ question }: { question: string }) {
       <h3>{t("gap.closest")}</h3>
       <ul>
         {found.map((hit) => (
-          <li key={hit.block_id}>
-            <button type="button" class="option" onClick={() => openPage(hit.doc_id, hit.page_number)}>
-              <span>
-                <strong>
-                  <bdi>{hit.filename}</bdi>
-                  {hit.page_number !== null && `, ${t("page", { page: String(hit.page_number) })}`}
-                </strong>
-                <small>{("content" in hit ? hit.content : (hit.image_caption ?? "")).slice(0, SHOWN_CHARS)}</small>
-              </span>
+          <li key={hit.block_id} class="passage">
+            <button type="button" class="link-button" onClick={() => openPage(hit.doc_id, hit.page_number)}>
+              <bdi>{hit.filename}</bdi>
+              {labels.has(hit.doc_id) && ` (${labels.get(hit.doc_id)})`}
+              {hit.page_number !== null && `, ${t("page", { page: String(hit.page_number) })}`}
             </button>
+            <Excerpt passage={"content" in hit ? hit.content : captionOf(hit.image_caption ?? "")} />
           </li>
         ))}
       </ul>

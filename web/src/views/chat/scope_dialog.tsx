@@ -4,6 +4,7 @@ import { read } from "../../api/request";
 import type { DocumentFacets, DocumentList } from "../../api/types";
 import { Dialog } from "../../parts/dialog";
 import { NO_SCOPE, scope } from "../../stores/chat";
+import { labelsOfListed } from "../../stores/namesakes";
 import { wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
 
@@ -33,6 +34,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
     };
   }, [words]);
   const chosen = scope.value.documents;
+  const labels = labelsOfListed(found);
   const toggle = (id: string, name: string) => {
     const documents = chosen.some((one) => one.id === id) ? chosen.filter((one) => one.id !== id) : [...chosen, { id, name }];
     scope.value = { ...scope.value, documents: documents.slice(0, MOST) };
@@ -59,6 +61,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
               {document.title || document.filename}
               <small>
                 <bdi>{document.filename}</bdi>
+                {labels.has(document.doc_id) && ` · ${labels.get(document.doc_id)}`}
               </small>
             </span>
           </label>

@@ -7,6 +7,7 @@ import { notify } from "../../stores/notices";
 import { docIdOf, pieces, places } from "../../text/citations";
 import { plainText } from "../../text/plain_text";
 import { t } from "../../words/words";
+import { withCaptions } from "./captions";
 import { placeOf } from "./chip";
 import { formatted } from "./formatted";
 
@@ -87,7 +88,7 @@ function portable(answer: RunAnswer): string {
     return docId ? `([${name}](<${pageLink(docId, page)}>))` : `(${name})`;
   };
   const placed = (text: string) => places(text).map((part) => ("text" in part ? part.text : place(part.file, part.page))).join("");
-  return pieces(answer.text, new Set(byNumber.keys()))
+  return pieces(withCaptions(answer.text), new Set(byNumber.keys()))
     .map((piece) => ("n" in piece ? mark(piece.n) : placed(piece.text)))
     .join("");
 }

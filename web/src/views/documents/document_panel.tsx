@@ -72,6 +72,7 @@ function Detail({ known, onChange, onReload }: Props) {
       <PanelTitle>{detail.title || detail.filename}</PanelTitle>
       <p class="small quiet">
         <bdi>{detail.filename}</bdi>
+        {detail.folder && ` · ${detail.folder}`}
         {detail.page_count !== null && ` · ${t("pages", { count: detail.page_count })}`}
       </p>
       <div>

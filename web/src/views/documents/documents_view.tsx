@@ -25,6 +25,7 @@ import {
   type Facet,
   type Sort,
 } from "../../stores/documents";
+import { labelsOfListed } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
 import { loadNames, nameOfPrincipal } from "../../stores/audiences";
 import { me } from "../../stores/session";
@@ -162,6 +163,7 @@ function List() {
   const isFailed = (document: DocumentView) => phaseOf(document) === "failed" && onlyStatus.value !== "failed";
   const failed = shownDocuments.value.filter(isFailed);
   const shown = shownDocuments.value.filter((document) => !isFailed(document));
+  const labels = labelsOfListed(shown);
   const readers = [...new Set(shown.flatMap((document) => document.acl ?? []))];
   useEffect(() => void loadNames(readers).catch(() => {}), [readers.join("\n")]);
   const isAll = shown.length > 0 && shown.every(({ doc_id }) => selected.value.has(doc_id));
@@ -197,7 +199,7 @@ function List() {
           </thead>
           <tbody>
             {shown.map((document) => (
-              <Row key={document.doc_id} document={document} />
+              <Row key={document.doc_id} document={document} label={labels.get(document.doc_id)} />
             ))}
           </tbody>
         </table>
@@ -239,7 +241,8 @@ function ReadersOf({ document: { acl, access_via } }: { document: DocumentView }
   );
 }
 
-function Row({ document }: { document: DocumentView }) {
+/** `label` tells the document apart from others of the same name. */
+function Row({ document, label }: { document: DocumentView; label?: string }) {
   const isOpen = route.value.doc === document.doc_id;
   const toggle = () => {
     const next = new Set(selected.value);
@@ -254,14 +257,16 @@ function Row({ document }: { document: DocumentView }) {
   return (
     <tr class={isOpen ? "current" : ""}>
       <td class="select">
-        <input type="checkbox" aria-label={t("selection.one", { name: document.filename })} checked={selected.value.has(document.doc_id)} onChange={toggle} />
+        <input type="checkbox" aria-label={t("selection.one", { name: label ? `${document.filename} (${label})` : document.filename })} checked={selected.value.has(document.doc_id)} onChange={toggle} />
       </td>
       <th scope="row">
         <a href={addressOf({ ...route.value, doc: document.doc_id })} data-doc={document.doc_id} onClick={open}>
           {document.title || document.filename}
-          {document.title && (
+          {(document.title || label) && (
             <small class="quiet">
-              <bdi>{document.filename}</bdi>
+              {document.title && <bdi>{document.filename}</bdi>}
+              {document.title && label && " · "}
+              {label}
             </small>
           )}
         </a>

@@ -5,6 +5,7 @@ import { send } from "../../api/request";
 import { IconButton } from "../../parts/button";
 import { turn } from "../../routes";
 import { forget } from "../../stores/documents";
+import { labelsOfListed } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
 import { t } from "../../words/words";
 import { inEnglish } from "../../words/server";
@@ -14,19 +15,20 @@ import { reasonOf } from "./status";
 const isOpen = signal(false);
 
 export function FailedFiles({ failed }: { failed: readonly DocumentView[] }) {
+  const labels = labelsOfListed(failed);
   return (
     <details class="failed-files" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>{t("failedFiles", { count: failed.length })}</summary>
       <ul>
         {failed.map((document) => (
-          <Failed key={document.doc_id} document={document} />
+          <Failed key={document.doc_id} document={document} label={labels.get(document.doc_id)} />
         ))}
       </ul>
     </details>
   );
 }
 
-function Failed({ document }: { document: DocumentView }) {
+function Failed({ document, label }: { document: DocumentView; label?: string }) {
   const reason = reasonOf(document);
   const dismiss = () =>
     attempt(async () => {
@@ -35,7 +37,7 @@ function Failed({ document }: { document: DocumentView }) {
     });
   return (
     <li>
-      <bdi class="upload-name">{document.filename}</bdi>
+      <bdi class="upload-name">{label ? `${document.filename} (${label})` : document.filename}</bdi>
       <span class="small danger-text one-line" {...(reason.isEnglish && inEnglish())}>
         {reason.text}
       </span>

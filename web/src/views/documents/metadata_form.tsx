@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { CallError, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
 import { notify, wordsOf } from "../../stores/notices";
-import { t } from "../../words/words";
+import { languageName, t } from "../../words/words";
 import { readKnown, type Known } from "./document_panel";
 
 const FIELDS = ["title", "document_type", "author", "department", "language", "tags"] as const;
@@ -13,6 +13,10 @@ type Values = Record<Field, string>;
 function valuesOf(detail: DocumentDetail): Values {
   const text = (field: Field) => (field === "tags" ? detail.tags.join(", ") : (detail[field] ?? ""));
   return Object.fromEntries(FIELDS.map((field) => [field, text(field)])) as Values;
+}
+
+function shownValue(field: Field, value: string): string {
+  return (field === "language" && value ? languageName(value) : value) || "–";
 }
 
 function sent(field: Field, value: string): unknown {
@@ -57,7 +61,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
           {isEditing ? (
             <input value={values[field]} onInput={(event) => setValues({ ...values, [field]: event.currentTarget.value })} />
           ) : (
-            <bdi>{values[field] || "–"}</bdi>
+            <bdi>{shownValue(field, values[field])}</bdi>
           )}
           {base !== known && kept[field] !== start[field] && kept[field] !== values[field] && (
             <small class="warning-text">{t("nowIs", { value: kept[field] || "–" })}</small>

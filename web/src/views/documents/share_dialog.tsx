@@ -4,6 +4,7 @@ import { change, read } from "../../api/request";
 import type { Share, ShareList } from "../../api/types";
 import { Dialog } from "../../parts/dialog";
 import { loadNames, nameOfPrincipal } from "../../stores/audiences";
+import { useLabels } from "../../stores/namesakes";
 import { notify, wordsOf } from "../../stores/notices";
 import { day, t, tOf } from "../../words/words";
 import { Picker } from "./access_form";
@@ -79,6 +80,7 @@ export function ShareDialog({ runId, onClose }: { runId: string; onClose(): void
 }
 
 function Needed({ list }: { list: ShareList }) {
+  const labels = useLabels(list.documents);
   return (
     <section aria-labelledby="share-needed">
       <h3 id="share-needed">{t("share.documents")}</h3>
@@ -86,6 +88,7 @@ function Needed({ list }: { list: ShareList }) {
         {list.documents.map((one) => (
           <li key={one.doc_id}>
             <bdi>{one.filename || t("share.closed")}</bdi>
+            {labels.has(one.doc_id) && <span class="quiet"> {labels.get(one.doc_id)}</span>}
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { TextMark, ViewedElement } from "../../api/types";
+import { rowsOf, type Span } from "../../text/tables";
 import { moment, t } from "../../words/words";
 
 /** Scrolls to the marks once, when they appear. */
@@ -84,23 +85,6 @@ function Table({ element }: { element: ViewedElement }) {
       </table>
     </div>
   );
-}
-
-type Span = readonly [start: number, end: number];
-const RULE = /^\|(?: *:?-+:? *\|)+ *$/;
-
-/** Returns the cells of a Markdown table as spans of its text, without the separator row. */
-export function rowsOf(text: string): Span[][] {
-  const rows: Span[][] = [];
-  let start = 0;
-  for (const line of text.split("\n")) {
-    if (line.trim() && !RULE.test(line)) {
-      const bars = [...line.matchAll(/(?<!\\)\|/g)].map((bar) => bar.index);
-      rows.push(bars.slice(1).map((bar, index) => [start + bars[index]! + 1, start + bar] as const));
-    }
-    start += line.length + 1;
-  }
-  return rows;
 }
 
 /** Renders part of a text with the words inside `marks` highlighted. */

@@ -1,5 +1,5 @@
 // The quoted words. Table rows arrive as Markdown and are rendered as rows.
-import { rowsOf } from "./elements";
+import { cellText, rowsOf } from "../../text/tables";
 
 export function Quote({ text }: { text: string }) {
   if (!text.split("\n").every((line) => line.startsWith("|"))) return <>{text}</>;
@@ -9,7 +9,7 @@ export function Quote({ text }: { text: string }) {
         {rowsOf(text).map((row, index) => (
           <tr key={index}>
             {row.map(([start, end]) => (
-              <td key={start}>{text.slice(start, end).trim().replaceAll("\\|", "|")}</td>
+              <td key={start}>{cellText(text.slice(start, end))}</td>
             ))}
           </tr>
         ))}

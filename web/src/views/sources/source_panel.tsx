@@ -6,6 +6,7 @@ import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
 import { route, turn } from "../../routes";
 import { citationsOfTurn, turns } from "../../stores/chat";
+import { useLabels } from "../../stores/namesakes";
 import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
 import { isDatabase, isOutside, isProved, kindOf, proofOf } from "../chat/chip";
@@ -19,6 +20,7 @@ export function SourcePanel() {
   const { run, cite } = route.value;
   const { citations, error } = useCitations(run);
   const citation = citations.find((one) => one.n === cite);
+  const labels = useLabels(citations);
   const panel = useRef<HTMLElement>(null);
   const close = () => {
     turn({ run: "", cite: 0 });
@@ -55,7 +57,7 @@ export function SourcePanel() {
         <span class="small">{t("citationOf", { at: String(at + 1), count: citations.length })}</span>
         <IconButton icon="next" name={t("nextCitation")} disabled={at < 0 || at >= citations.length - 1} onClick={() => step(1)} />
       </PanelHead>
-      {citation ? <Source key={`${run}-${cite}`} run={run} citation={citation} /> : <p class="pad quiet">{error || t("loading")}</p>}
+      {citation ? <Source key={`${run}-${cite}`} run={run} citation={citation} label={labels.get(citation.doc_id)} /> : <p class="pad quiet">{error || t("loading")}</p>}
     </section>
   );
 }
@@ -77,7 +79,7 @@ function useCitations(run: string): { citations: readonly Citation[]; error: str
 
 type Shown = { page: PageView; text: null } | { page: null; text: ReadableView };
 
-function Source({ run, citation }: { run: string; citation: Citation }) {
+function Source({ run, citation, label }: { run: string; citation: Citation; label?: string }) {
   const [shown, setShown] = useState<Shown | null>(null);
   const [error, setError] = useState("");
   const isPaged = citation.page_number !== null && citation.url.includes("/pages/");
@@ -111,7 +113,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         <bdi>{view?.title || citation.filename}</bdi>
       </PanelTitle>
       <p class="small quiet">
-        {kindOf(citation) ? <span class="tag">{kindOf(citation)}</span> : <bdi>{citation.filename}</bdi>}{" "}
+        {kindOf(citation) ? <span class="tag">{kindOf(citation)}</span> : <bdi>{citation.filename}</bdi>}{label && ` · ${label}`}{" "}
         {isOutside(citation) && <Origin url={citation.url} name={citation.url} />}
         {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
       </p>
