@@ -13,18 +13,18 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise, zip_longest
 
 from shared.evidence.words import Border, Joint, Word, block_words, quoted_words, shown_form
 
 OMISSION = " … "
 _MAX_PARTS = 12
-_MAX_COMPARISONS = 100_000  # word comparisons per quotation and block; real ones need a few hundred
+_MAX_COMPARISONS = 200_000  # words compared or skipped per quotation and block; real ones need a few thousand
 _MIN_PART_WORDS = 2  # minimum length of each of several parts, unless it is a whole clause or cell
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_RULE = re.compile(r"[\s|:-]+")
+_RULE = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 
@@ -99,9 +99,8 @@ class Block:
 
     def line(self, run: Run) -> str:
         """Return the full line of text that contains a table row."""
-        start = self.text.rfind("\n", 0, self.words[run[0]].start) + 1
-        end = self.text.find("\n", self.words[run[1] - 1].end)
-        return self.text[start : end if end >= 0 else len(self.text)].strip()
+        start = self.words[run[0]].start
+        return (self.text[:start].rpartition("\n")[2] + self.text[start:].partition("\n")[0]).strip()
 
 
 @dataclass(frozen=True)
@@ -194,14 +193,16 @@ def holds_words(text: str, phrase: str) -> bool:
     """
     block = Block(text)
     words = quoted_words(shown_form(phrase))
-    places = range(len(block.words) - len(words) + 1) if words else ()
-    return any(_are_same(words, block.words[place : place + len(words)]) for place in places)
+    places = range(len(block.words))
+    return bool(words) and any(_are_same(words, block.words[place : place + len(words)]) for place in places)
 
 
 def _are_same(ones: Sequence[Word], others: Sequence[Word]) -> bool:
-    return len(ones) == len(others) and all(
-        not set(one.keys).isdisjoint(other.keys) for one, other in zip(ones, others, strict=True)
-    )
+    return len(ones) == len(others) and all(map(_is_same, ones, others))
+
+
+def _is_same(one: Word, other: Word) -> bool:
+    return not set(one.keys).isdisjoint(other.keys)
 
 
 def _proves_something(words: Sequence[Word]) -> bool:
@@ -225,7 +226,7 @@ class _Search:
         self._block = block
         self._words = block.words
         self._failed: set[Run] = set()
-        self._comparisons = 0
+        self._comparisons = iter(range(_MAX_COMPARISONS))
 
     def runs(self) -> list[Run] | None:
         """Return the word ranges of the quotation's parts in order, or None if the block doesn't contain
@@ -251,8 +252,8 @@ class _Search:
             {place for key in self._quoted[first].keys for place in self._block.places.get(key, ())}
         )
         for start in places[bisect_left(places, lower) :]:
-            self._comparisons += start - lower + 1 if before else 1
-            if self._comparisons > _MAX_COMPARISONS:
+            gap = range(lower, start)
+            if next(islice(self._comparisons, len(gap), None), None) is None:
                 return None
             if not self._may_begin(start, before, self._quoted[first].joint):
                 continue
@@ -274,17 +275,16 @@ class _Search:
         last = first
         while last < len(self._quoted) and self._goes_on(first, last, start + last - first):
             last += 1
-        self._comparisons += last - first + 1
-        if last == len(self._quoted):
-            yield last
-            last -= 1
-        yield from (end for end in range(last, first, -1) if self._quoted[end].joint)
+        for end in range(last, first, -1):
+            if end == len(self._quoted) or self._quoted[end].joint:
+                yield end
 
     def _goes_on(self, first: int, last: int, place: int) -> bool:
         """Return whether a part can continue: the block word at `place` must match the quotation word at
         `last`.
         """
-        if not _are_same(self._words[place : place + 1], self._quoted[last : last + 1]):
+        next(self._comparisons, None)
+        if place >= len(self._words) or not _is_same(self._words[place], self._quoted[last]):
             return False
         # Adjacent paragraphs of a block may be far apart on the page, so the quotation must mark the border
         # with a separator.
@@ -322,7 +322,7 @@ class _Search:
         before, after = self._border(gap[0]), self._border(gap[1])
         if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
             return before >= Border.SENTENCE and after >= Border.SENTENCE
-        if joint == Joint.SIGN and not {before, after} <= _LINE_ENDS:
+        if joint == Joint.SIGN and {before, after} - _LINE_ENDS:
             return False
         borders = {self._border(place) for place in range(gap[0], gap[1] + 1)}
         if _LINE_ENDS.isdisjoint(borders):
@@ -367,18 +367,19 @@ class _Search:
 
     def _clause_before(self, start: int) -> Iterator[Word]:
         """Yield the words before `start` in the same clause, last word first."""
-        while start > 0 and self._border(start) < Border.CLAUSE:
+        while self._border(start) < Border.CLAUSE:
             start -= 1
             yield self._words[start]
 
     def _cuts_quantity(self, place: int) -> bool:
         """Return whether a cut before word `place` would separate a number from its sign, unit or scale."""
-        if not 0 < place < len(self._words) or self._border(place) > Border.NONE:
+        if self._border(place) > Border.NONE:
             return False
         before, after = self._words[place - 1], self._words[place]
         if before.is_prefix:
             return after.is_number or after.is_prefix
-        is_quantity = before.is_number or (place > 1 and before.is_unit and self._words[place - 2].is_number)
+        words_before_unit = self._words[: place - 1][-1:] if before.is_unit else []
+        is_quantity = before.is_number or any(word.is_number for word in words_before_unit)
         return is_quantity and after.is_unit
 
     def _border(self, place: int) -> Border:
@@ -388,22 +389,23 @@ class _Search:
 def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
     lines = list(_ROW.finditer(text))
     header: tuple[Run, ...] = ()
-    for place, line in enumerate(lines):
+    reached = None
+    for line, following in zip_longest(lines, lines[1:]):
         cells = tuple(_cells(text, line.span(), starts))
-        following = lines[place + 1] if place + 1 < len(lines) else None
-        if place and text[lines[place - 1].end() : line.start()].strip("\r") != "\n":
+        if text[reached : line.start()].strip("\r") != "\n":
             header = ()
+        reached = line.end()
         if following is not None and _RULE.fullmatch(following[0]) and cells:
             header = cells
             yield Row((), cells)
-        elif cells and cells[0][0] < cells[-1][1]:
+        elif any(start < end for start, end in cells):
             yield Row(header if len(header) == len(cells) else (), cells)
 
 
 def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
     """Yield the word range of each cell in a table line. Empty cells yield empty ranges."""
     borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
-    if borders and text[borders[-1] + 1 : span[1]].strip():
+    if text[borders[-1] + 1 : span[1]].strip():
         borders.append(span[1])
     for left, right in pairwise(borders):
         yield bisect_left(starts, left), bisect_left(starts, right)
@@ -423,43 +425,44 @@ def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
     header cell.
     """
 
-    def holds(place: int, run: Run) -> bool:
-        length = run[1] - run[0]
-        return length > 0 and _are_same(quoted[place : place + length], words[slice(*run)])
+    def after(place: int, run: Run) -> int | None:
+        """Return the place after the words of `run` if the quotation has them at `place`."""
+        own = words[slice(*run)]
+        end = place + len(own)
+        return end if _are_same(quoted[place:end], own) else None
 
-    header = (row.header[0][0], row.header[-1][1])
-    place = header[1] - header[0] if holds(0, header) else 0
-    matches = 0
+    place = after(0, (row.header[0][0], row.header[-1][1])) or 0
     skipped = False
-    for head, cell in zip(row.header, row.cells, strict=True):
+    for column, cell in enumerate(row.cells):
         if skipped and 0 < place < len(quoted) and not quoted[place].joint:
             return False
-        after_head = place + head[1] - head[0] if holds(place, head) else place
-        start = next((at for at in (after_head, place) if holds(at, cell)), None)
-        skipped = start is None
-        if start is not None:
-            place = start + cell[1] - cell[0]
-            matches += 1
-    return matches > 0 and place == len(quoted)
+        after_head = after(place, row.header[column])
+        ends = [after(start, cell) for start in (after_head, place) if start is not None]
+        end = next((end for end in ends if end is not None), None)
+        skipped = end is None
+        place = place if end is None else end
+    return place == len(quoted)
 
 
 def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
     fragments: list[str] = []
     quote = ""
-    reached = runs[0][0]
+    reached = None
     shown_rows: list[Row] = []
     for run in (piece for part in runs for piece in _pieces(part, block)):
         row = block.row_at(run[0])
-        if row is not None and row in shown_rows:
+        if row in shown_rows:
             continue
-        lines = [block.shown(run)] if row is None else []
-        if row is not None:
+        if row is None:
+            lines = [block.shown(run)]
+        else:
             is_headed = not row.header or any(previous.cells == row.header for previous in shown_rows)
-            header = [] if is_headed else [Row((), row.header)]
-            shown_rows += [*header, row]
-            lines = [block.line(row_shown.run) for row_shown in (*header, row)]
-        glue = "" if not fragments else "\n" if run[0] == reached or row is not None else OMISSION
-        quote += glue + "\n".join(lines)
+            rows = [row] if is_headed else [Row((), row.header), row]
+            shown_rows += rows
+            lines = [block.line(row_shown.run) for row_shown in rows]
+        if fragments:
+            quote += "\n" if run[0] == reached or row is not None else OMISSION
+        quote += "\n".join(lines)
         fragments += lines
         reached = run[1]
     return Alignment(tuple(fragments), quote, block.words[runs[0][0]].start)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.evidence.alignment import OMISSION, Block, align
+from shared.evidence.alignment import OMISSION, Block, align, holds_words
 from shared.evidence.words import block_words, quoted_words
 
 
@@ -38,6 +38,7 @@ def test_the_same_words_in_another_typography_are_verbatim(quote: str) -> None:
         ("1", "inside 15 and 1,200"),
         ("15 … rpm", "a number and the unit of another"),
         ("The pump ran at 15 bar", "another word"),
+        ("maintenance work today", "more than there is"),
         ("for", "proves nothing"),
         ("", "nothing"),
         ("   ", "nothing"),
@@ -61,6 +62,7 @@ def test_other_words_and_numbers_are_not(quote: str, why: str) -> None:
         ("500 kg is", "1’500 kg is the load"),
         ("500 000 kg is", "1 500 000 kg is the load"),
         ("the load is 1", "the load is 1 500 kg"),
+        ("the price was 5 million", "the price was 5 million euros"),
         ("the load is 1", "the load is 1 1/2 t"),
         ("the load is 10", "the load is 10-20 kg"),
         ("the load is 10", "the load is 10³ kg"),
@@ -306,3 +308,207 @@ def test_a_line_that_is_left_out_holds_no_negation() -> None:
     assert not stands_in(
         "Fair value of hedges … of the group", "Fair value of hedges\nNot that\nof the group"
     )
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("The database runs", "The data base runs"),
+        ("The data base runs", "The database runs"),
+        ("see page 3 of it", "see page3 of it"),
+        ("database", "data base"),
+        ("data base", "The database of databases"),
+        ("database holds", "Title\n\nThe data base holds\n\nNext"),
+    ],
+)
+def test_white_space_between_letters_may_differ(quote: str, content: str) -> None:
+    assert stands_in(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("in 2023 pieces", "in 20 23 pieces"),
+        ("in 25 pieces", "in 2 5 pieces"),
+        ("in A520 pieces", "in A5 20 pieces"),
+        ("in 203d pieces", "in 20 3d pieces"),
+        ("we sold in 2023", "we sold in 20 23"),
+        ("data base | 15 pages", "| database | 15 pages |"),
+        ("The database holds", "The\n\ndata base holds"),
+        ("pa ge 3", "page 3"),
+    ],
+)
+def test_white_space_between_digits_cells_and_paragraphs_may_not(quote: str, content: str) -> None:
+    assert not stands_in(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("valve 5", "see valve 5 now"),
+        ("refrigeration", "the refrigeration unit runs"),
+        ("It is open", "It is open, not closed"),
+        ("the pump runs at night", "Not here, the pump runs at night"),
+        ("flammable liquids", "It is not for flammable liquids. Flammable liquids burn."),
+        ("In 5 such days", "In 5 such days hours count"),
+        ("We sold 5 pumps", "We sold 5 pumps days ago"),
+    ],
+)
+def test_a_part_of_a_sentence_that_says_the_same_is_accepted(quote: str, content: str) -> None:
+    assert stands_in(quote, content)
+
+
+def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
+    assert not stands_in("The liquids are stored", "The liquids are stored not here")
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("The pump … at speed", "The pump of steel runs at speed in winter"),
+        ("The pump … daily. It is red", "The pump of steel runs daily. It is red."),
+        ("however … at night", "The valve, however, is open at night"),
+        ("It runs … the pump rests", "It runs, at night. In winter, the pump rests."),
+        ("It runs … the pump rests", "It runs, at night. Note: the pump rests."),
+        ("stop … The pump rests", "Note: stop, at night. The pump rests."),
+        ("The pump runs … it hums", "The pump runs; it is not loud; it hums."),
+        ("The pump runs … It hums", "The pump runs, at night. It is not loud. It hums."),
+        ("It runs … it hums", "It runs, at night. It is old. It is not loud. Today, it hums."),
+        ("In 2022 … in spring", "In 2022 we sold pumps in spring"),
+        # The first places that match aren't the right ones.
+        ("The pump runs … at 15, it rings", "The pump runs, at 15 bar. It stops. At 15, it rings."),
+        ("The pump runs … at 15 bar … it leaks", "The pump runs, at 15 bar it hums. At 15 bar it leaks."),
+        ("The pump leaks … sometimes", "The pump leaks; sometimes not at all. How often? Sometimes."),
+    ],
+)
+def test_words_may_be_left_out_between_parts_that_still_say_the_same(quote: str, content: str) -> None:
+    assert stands_in(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("Alpha … beta … delta", "Alpha, the beta gamma, delta."),
+        ("Alpha … gamma", "Alpha, the beta gamma. Delta rules"),
+        ("Alpha … gamma delta", "Alpha beta, gamma delta"),
+        ("The pump … It is red", "The pump runs fast. It is red."),
+        ("It costs 48 euros … profit is high", "It costs 48 euros. The profit is high."),
+        ("It runs, today. The pump rests", "It runs, at night, today. In winter. The pump rests."),
+        ("The pump runs … It hums", "The pump runs, but not at night. It hums."),
+        ("The rule is this … pumps leak", "The rule is this: it is not the case that pumps leak."),
+        (
+            "The rule is this … pumps. Leak tests pass",
+            "The rule is this: it is not true of pumps. Leak tests pass.",
+        ),
+        (
+            "Two findings … numbers are missing",
+            "Two findings: the tester was not calibrated, lot numbers are missing",
+        ),
+        ("from 40 million … in 2023", "It grew from 40 million in 2022 to 48 million in 2023"),
+        ("The price is 40 euros … in spring", "The price is 40 euros for all 3 pumps in spring"),
+        ("In 2022 … in spring", "In 2022 we sold 3 pumps in spring"),
+    ],
+)
+def test_words_may_not_be_left_out_where_the_rest_says_something_else(quote: str, content: str) -> None:
+    assert not stands_in(quote, content)
+
+
+def test_a_quotation_has_at_most_twelve_parts() -> None:
+    sentences = [f"Item {number} works." for number in range(1, 14)]
+    content = " Skip this. ".join(sentences)
+    assert stands_in(" ".join(sentences[:12]), content)
+    assert not stands_in(" ".join(sentences), content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "fragment"),
+    [
+        ("see the valve (type V2", "see the valve (type V2) open", "see the valve (type V2)"),
+        ("valve type V2", "the (valve type V2) opens", "valve type V2"),
+    ],
+)
+def test_a_fragment_is_shown_with_the_bracket_that_closes_it(quote: str, content: str, fragment: str) -> None:
+    found = align(quote, Block(content))
+    assert found is not None
+    assert found.fragments == (fragment,)
+
+
+MODELS = """| Model | Mass | Pieces |
+|---|---|---|
+| X1 | 7 kg | 12 |
+| X2 | 8 kg | 13 |
+| X3 | 9 kg | 14 |
+| X4 | 10 kg | 15 |
+| X5 | 11 kg | 16 |
+Order early now."""
+HEADER = "| Model | Mass | Pieces |"
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "shown"),
+    [
+        ("X2 | 8 kg", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
+        ("Model: X2", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
+        ("Mass: 8 kg; Pieces: 13", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
+        ("Model Mass Pieces X2 8 kg 13", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
+        ("| Model | Mass | Pieces | | X2 | … | 13 |", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
+        (
+            "X1 | 7 kg | 12 … X3 | 9 kg | 14 … X5 | 11 kg | 16",
+            MODELS,
+            f"{HEADER}\n| X1 | 7 kg | 12 |\n| X3 | 9 kg | 14 |\n| X5 | 11 kg | 16 |",
+        ),
+        ("X2 … 13 … Order early now", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 | … Order early now."),
+        ("Pump | 12 | Order early now", "| Pump | 12 |\nOrder early now", "| Pump | 12 |\nOrder early now"),
+        ("Listed here | Pump | 12", "Listed here\n| Pump | 12 |", "Listed here\n| Pump | 12 |"),
+        ("Pump … 12", "Listed:\n| Pump | steel | 12 |", "| Pump | steel | 12 |"),
+        ("Listed. … Kit | 1", "Listed. See here\n| Kit | 1 |", "Listed.\n| Kit | 1 |"),
+        ("Pump 1 500", "| Pump | 1 | 500 |", "| Pump | 1 | 500 |"),
+        ("1 500 2 600", "| 1 | 500 | 2 | 600 |", "| 1 | 500 | 2 | 600 |"),
+    ],
+)
+def test_rows_are_shown_whole_and_once(quote: str, content: str, shown: str) -> None:
+    found = align(quote, Block(content))
+    assert found is not None
+    assert found.quote == shown
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("X1 | 7 kg | 12 … X3 | 9 kg", MODELS),
+        ("7 kg | 12 … X3 | 9 kg | 14", MODELS),
+        ("X2 Pieces 13", MODELS),
+        ("They are listed … Kit, small", "They are listed.\n\n| No | Part |\n|---|---|\n| K2 | Kit, small |"),
+        ("They are listed … 12", "They are listed\n| Seal kit | 1 | 12 |"),
+    ],
+)
+def test_parts_of_rows_are_not_put_together_with_others(quote: str, content: str) -> None:
+    assert not stands_in(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("| a | b |\n| c | d |", ["/a,b", "/c,d"]),
+        ("| a | b |\n|---|---|\n| c | d |", ["/a,b", "a,b/c,d"]),
+        ("| a | b |\n|---|---|\n| c |d\n| | e |", ["/a,b", "a,b/c,d", "a,b/,e"]),
+        ("| a | b |\n|---|---|\n| c d | |\n| | |", ["/a,b", "a,b/c d,"]),
+        ("| a | b |\n|---|---|\n| c | d | e |", ["/a,b", "/c,d,e"]),
+        ("| a | b |\n|---|---|\n\n| c | d |", ["/a,b", "/c,d"]),
+        ("no row", []),
+    ],
+)
+def test_rows_of_a_table_have_its_header(content: str, rows: list[str]) -> None:
+    block = Block(content)
+
+    def texts(cells: tuple[tuple[int, int], ...]) -> str:
+        return ",".join(" ".join(word.key for word in block.words[slice(*cell)]) for cell in cells)
+
+    assert [f"{texts(row.header)}/{texts(row.cells)}" for row in block.rows] == rows
+
+
+def test_whole_words_in_sequence_are_held() -> None:
+    assert holds_words("It opens at 15 bar.", "AT 15 bar")
+    assert not holds_words("It opens at 15 bar.", "5 bar")
+    assert not holds_words("It opens at 15 bar.", "bar of")
+    assert not holds_words("It opens.", "")
