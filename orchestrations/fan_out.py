@@ -1,12 +1,12 @@
-"""Runs child orchestrations concurrently until a deadline, and terminates those that are late.
+"""Concurrent child orchestrations with a common deadline, after which late children are terminated.
 
-For use in orchestrators' generators. Two rules of the host shape it:
+The functions are generators for use in orchestrators. Two rules of the host determine their design:
 
-- A parent completes only when no child or timer of it is open. So a late child is terminated, by an activity
-  because an orchestrator can't, and the timer is cancelled as soon as the race is over.
-- The host awaits yielded tasks in order and isn't told of a task a second time. For the host, a `task_any` of
-  old tasks and one new task waits for the new one alone, and a timer that fires meanwhile has no effect. So
-  tasks start in waves, each with its own timer, and a wave starts when the previous one has ended.
+- A parent completes only when it has no open child or timer. Late children are therefore terminated, by an
+  activity because an orchestrator can't do that, and the timer is cancelled once all children have ended.
+- The host registers each task only once. To it, a `task_any` of old tasks and a new task waits for the new
+  task alone, and a timer that fires meanwhile has no effect. Children therefore start in waves, each with its
+  own timer, and a wave starts when the previous wave has ended.
 
 Children of a terminated child continue, so pass the deadline down to them.
 """
@@ -88,7 +88,7 @@ def _race_again(
     deadline: datetime,
     on_end: Watcher | None,
 ) -> Ends:
-    """Run a wave, and restart those of its children that failed because their worker died."""
+    """Run a wave of children, and restart children that failed because their worker died."""
     ends = yield from _race_wave(context, wave, deadline, on_end)
     for _ in range(MAX_RESTARTS):
         lost = [place for place, end in enumerate(ends) if end.status == "failed"]

@@ -1,4 +1,5 @@
-"""The activities of `ingest_document`, each one step of `shared.ingestion`. They never raise.
+"""Activities of `ingest_document`. Each performs one step of `shared.ingestion`, and returns failures instead
+of raising them.
 
 An activity that may be the last of an execution gives the document's place to the next one.
 """
@@ -113,7 +114,7 @@ async def close_document(payload: Payload, client: df.DurableOrchestrationClient
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def rest_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """End an execution that would wait for long. Input: RestRequest. Output: Closed or a failure."""
+    """End an execution whose next attempt is far away. Input: RestRequest. Output: Closed or a failure."""
     from shared.ingestion.models import RestRequest
     from shared.ingestion.steps import rest
 

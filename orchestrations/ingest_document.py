@@ -1,12 +1,12 @@
-"""Brings both indexes in line with one blob, whatever happened to it.
+"""Orchestration that updates both indexes to match the current state of one blob.
 
-The instance `ingest-{doc_id}` is the only one that works on a document. Each execution takes a fence, looks
-at the row, works, and starts over if something was noted in the row since its look. New blocks are written
-before the document's row, and stale ones deleted after it.
+Only the instance `ingest-{doc_id}` works on a document. Each execution acquires a fence, reads the document's
+row and processes the blob. It starts again if the row has recorded another change meanwhile. New blocks are
+written before the row, and stale blocks are deleted after it.
 
-A failed step is retried if its reply says that this may help. Short pauses are durable timers; a longer one
-ends the execution, whose place goes to another document, and the next execution uses the results so far.
-Waiting for a turn doesn't count as a failure.
+A failed step is retried if its reply allows that. Short pauses are durable timers. A longer pause ends the
+execution and frees its place for another document; the next execution reuses the stored results. Waiting for
+a turn doesn't count as a failure.
 """
 
 from collections.abc import Generator, Sequence
@@ -38,17 +38,17 @@ from shared.ingestion.models import (
 
 MIN_RANGE = 64  # blocks embedded and written per activity
 MIN_FIGURES = 8  # figures captioned per activity, four at once: two rounds of model calls
-MAX_RANGES = 40  # every step replays the whole history, so many steps cost more than large ones
+MAX_RANGES = 40  # per document, because each step replays the whole history
 PAUSES_S = (2, 8)  # before a failed step is retried
-RESTS_S = (30, 120, 300)  # between executions; in total about as long as a service needs to recover
-MAX_HELD_S = 10  # a longer pause ends the execution
+RESTS_S = (30, 120, 300)  # between executions, in total the time that a service may need to recover
+MAX_HELD_S = 10  # longer pauses end the execution instead of waiting
 MAX_PAUSE_S = 600
 WORKER_PAUSE_S = 2  # before a waiting step checks for its turn again; doubled each time
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
 _LOOKED = {"wish", "work", "rests"}
 Outcome = tuple[IngestResult, bool]
-"""How it ended, and whether to look at the blob again."""
+"""The result, and whether another execution must process the blob again."""
 
 ActivityInput = IngestStep | CloseRequest | RestRequest
 Replies = Generator[Any, Any, list[IngestReply]]

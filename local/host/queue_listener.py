@@ -126,7 +126,7 @@ class QueueListener:
             await self._run(message)
         except Exception:  # raised by app code; the message is retried
             log.exception("function %s failed on a message of %s", self.function.name, self._queue_name)
-            await self._failed(lease)
+            await self._retry_later(lease)
         else:
             await lease.delete()
         finally:
@@ -136,7 +136,7 @@ class QueueListener:
         text = message_text(message.content)
         await self._worker.call(Call(self.function.name, text_value(text), queue_metadata(message)))
 
-    async def _failed(self, lease: "_Lease") -> None:
+    async def _retry_later(self, lease: "_Lease") -> None:
         try:
             if (lease.message.dequeue_count or 0) >= self._options.max_dequeue_count:
                 await self._poison(lease)

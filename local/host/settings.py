@@ -171,7 +171,8 @@ def resolve_references(text: str, environment: Mapping[str, str]) -> str:
 
 
 def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
-    """Return the storage connection string that a binding names, or that of AzureWebJobsStorage.
+    """Return the storage connection string for a connection named by a binding. None means
+    AzureWebJobsStorage.
 
     The real host looks for `AzureWebJobs<name>` before `<name>`.
 

@@ -1,5 +1,5 @@
-"""Timer triggers: runs functions on NCRONTAB schedules in UTC. Runs missed while the host was stopped are
-made up for once.
+"""Timer triggers: runs functions on NCRONTAB schedules in UTC. After a stop of the host, a single run makes
+up for all missed runs.
 """
 
 import asyncio

@@ -38,7 +38,7 @@ from local.host.settings import HostError, locate, read_host_options, set_up_log
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
 from local.host.worker_process import KEY_SETTING
 
-INNERMOST_FRAMES = 4  # traceback frames stored in the history; the outer ones belong to this worker
+INNERMOST_FRAMES = 4  # traceback frames stored in the history; outer frames belong to this worker
 EXIT_CANNOT_START = 2
 log = logging.getLogger(__name__)
 

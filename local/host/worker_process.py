@@ -55,7 +55,9 @@ class Worker:
     """
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start a process. `arguments` are those of `local.host.worker` without the socket."""
+        """Start the first process. `arguments` are passed to `local.host.worker`, which also receives the
+        socket.
+        """
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
         self.key = secrets.token_hex(16)  # shared secret of host and worker
@@ -102,7 +104,7 @@ class Worker:
         ]
 
     def watch(self, on_end: Callable[[], None]) -> None:
-        """From now on, restart the process when it dies. `on_end` is called if it dies too often."""
+        """Restart the process from now on whenever it dies. If it dies too often, call `on_end` instead."""
         self._watching = asyncio.create_task(self._watch(on_end), name="worker")
 
     async def ready(self) -> None:

@@ -28,7 +28,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     ),
     "channel.question_left_open": LogEvent(
         "warning",
-        "a waiting question could not be closed; it times out",
+        "a clarification could not be cancelled; it times out",
     ),
     "channel.rating_ignored": LogEvent("info", "a rating of an unknown message, or by another user"),
     "channel.step_failed": LogEvent(
@@ -52,7 +52,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "measuring documents timed out; page counts are used instead",
     ),
     "document.copies_failed": LogEvent(
-        "warning", "a change holds, and the indexes refused its copies; an ingestion writes them"
+        "warning", "a change was stored but not copied to the indexes; an ingestion copies it"
     ),
     "document.reconcile_failed": LogEvent(
         "warning", "a document could not be reconciled; the next run retries it"
@@ -104,7 +104,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "warning", "an ingestion died four times in a row; it is started again after five minutes"
     ),
     "ingestion.place_kept": LogEvent(
-        "warning", "an ingestion ended and couldn't give its place to the next; that happens within seconds"
+        "warning", "an ended ingestion could not pass on its place; the next check does so within seconds"
     ),
     "ingestion.step_failed": LogEvent(
         "warning",
@@ -171,7 +171,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "warning", "a synchronisation could not be started; the next timer run retries"
     ),
     "step.failed": LogEvent(
-        "warning", "a step failed; it is retried, or the run ends, or a summary lacks a part"
+        "warning", "a step failed; it is retried, ends the run, or leaves out a part of a summary"
     ),
     "stream.reader_stalled": LogEvent("warning", "a client read nothing for a minute and was disconnected"),
     "sub_agent.control_failed": LogEvent("warning", "the store of slots and circuit breakers is unavailable"),
@@ -189,7 +189,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "tables.search_failed": LogEvent("warning", "the search for tables failed"),
     "telemetry.export_failed": LogEvent("warning", "exporting to a receiver failed; logged once per outage"),
     "telemetry.export_resumed": LogEvent("info", "exporting works again"),
-    "telemetry.receiver_invalid": LogEvent("error", "a receiver's setting is invalid"),
+    "telemetry.receiver_invalid": LogEvent("error", "the setting of a telemetry receiver is invalid"),
     "texts.embedded": LogEvent("info", "a call to the embedding model"),
     "tool.defect": LogEvent("error", "a bug in a tool; the model gets an error"),
     "tool.failed": LogEvent("info", "an expected error in a tool; the model gets the reason"),

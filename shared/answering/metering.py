@@ -164,16 +164,16 @@ class MeteredChatModel(ChatModel):
 
     @asynccontextmanager
     async def _call(self, read: Prompt | Sequence[Message], limits: CallLimits) -> AsyncIterator[_Call]:
-        prompt_tokens = _tokens_read(read)
+        prompt_tokens = _prompt_tokens(read)
         reply_tokens = self._budget.reply_tokens(
             prompt_tokens, wanted=limits.max_output_tokens, least=LEAST_OUTPUT
         )
         call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": reply_tokens}))
         reserved = prompt_tokens + reply_tokens
-        # Other calls may begin before this one ends, because passages are ranked concurrently.
+        # Concurrent calls, such as the ranking of passages, may begin before this one ends.
         self._budget.reserve(reserved)
         try:
-            async with self._charged(reserved, call):
+            async with self._charge_call(reserved, call):
                 if self._reserve is not None:
                     await self._reserve(self._budget.committed_tokens)
                 with listen_for_usage(call.report):
@@ -182,7 +182,7 @@ class MeteredChatModel(ChatModel):
             self._budget.settle(reserved, call.tokens)
 
     @asynccontextmanager
-    async def _charged(self, reserved: int, call: _Call) -> AsyncIterator[None]:
+    async def _charge_call(self, reserved: int, call: _Call) -> AsyncIterator[None]:
         """Charge the reserved tokens when the call begins, and refund the unused ones when it ends."""
         # Run in the background, so that the charge doesn't delay the first token.
         charging = run_in_background(self._charge(reserved)) if self._charge else None
@@ -209,7 +209,7 @@ async def _refund(charge: Charge, charging: "asyncio.Task[None]", tokens: int) -
         await charge(tokens)
 
 
-def _tokens_read(read: Prompt | Sequence[Message]) -> int:
+def _prompt_tokens(read: Prompt | Sequence[Message]) -> int:
     """Estimate the number of input tokens, including pictures."""
     if isinstance(read, Prompt):
         return int((len(read.system) + len(read.user)) / CHARS_PER_TOKEN)

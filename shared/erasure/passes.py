@@ -127,8 +127,8 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
 async def _store_findings(
     record: ErasureRecord, findings: ErasureFindings, blobs: BlobStore
 ) -> ErasureRecord:
-    """Store what a pass has found before anything is deleted. If the pass is repeated after an interruption,
-    nothing is counted twice.
+    """Store the findings of a pass before anything is deleted, so that a pass repeated after an interruption
+    counts nothing twice.
     """
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *findings.runs)}

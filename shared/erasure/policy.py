@@ -10,7 +10,7 @@ from shared.documents.state import DocumentState
 from shared.erasure.models import ErasedCounts, ErasureRecord, ErasureView, Kept, OwnDocuments
 from shared.platform.hashing import digest
 
-MAX_PASSES = 8  # two hours of passes; a person who still creates data then has not left
+MAX_PASSES = 8  # two hours of passes; a person who still creates data after that is still active
 
 _STILL_THERE = "The person still uses the app. Disable their sign-in, then request the erasure again."
 

@@ -26,8 +26,8 @@ from shared.runs.events import ErrorEvent
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 
-# No step is active any more after this time, because the platform ends functions after ten minutes
-# (functionTimeout in host.json).
+# After this time no step is active, because the platform ends functions after ten minutes (functionTimeout in
+# host.json).
 LAST_PASS_AFTER_S = 15 * 60.0
 # Higher than the number of any regular step of a run.
 CLOSING_STEP = 9998
@@ -91,7 +91,7 @@ async def erase_turns(
 
 
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
-    """Delete a run's record, journal, answer, files and memory, and those of its sub-agents.
+    """Delete a run's record, journal, answer, files and memory, and the same data of its sub-agents.
 
     The list of sub-agents is kept until the last pass, which needs it to delete their histories.
     """
@@ -117,8 +117,8 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
 
 
 async def delete_run(run_id: str, services: ErasureServices, forget: StopRun) -> None:
-    """Delete a run that belongs to no thread. A queued message repeats the deletion later, when no step can
-    be writing any more.
+    """Delete a run that belongs to no thread. A queued message repeats the deletion later, in case a running
+    step has written data meanwhile.
     """
     last = EraseRunTask(run_id=run_id).model_dump_json()
     await services.queues.send(ERASURES_QUEUE, last, LAST_PASS_AFTER_S)

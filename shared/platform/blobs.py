@@ -179,7 +179,7 @@ class BlobStore:
         await self._connection.opened()
         # The SDK rejects a length without an offset.
         span = {} if length is None and not first else {"offset": first, "length": length}
-        _, pieces = await self._download(container, name, _gone_or_changed, **_unchanged(etag), **span)
+        _, pieces = await self._download(container, name, _not_found_or_changed, **_match_etag(etag), **span)
         async for piece in pieces:
             yield piece
 
@@ -209,7 +209,7 @@ class BlobStore:
         Raises:
             NotFoundError: the blob is missing.
         """
-        properties, pieces = await self._download(container, name, _gone_or_changed)
+        properties, pieces = await self._download(container, name, _not_found_or_changed)
         if most_bytes is not None and properties.size_bytes > most_bytes:
             return b"", properties.etag
         return b"".join([piece async for piece in pieces]), properties.etag
@@ -226,7 +226,7 @@ class BlobStore:
         if etag is None:
             condition = MatchConditions.IfMissing
             return await self._upload(container, name, content, "create", match_condition=condition)
-        return await self._upload(container, name, content, **_unchanged(etag))
+        return await self._upload(container, name, content, **_match_etag(etag))
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace a blob from an iterator without holding its whole content in memory.
@@ -284,9 +284,9 @@ class BlobStore:
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
         """Delete a blob if it still has this etag. Return False if it has changed or is missing."""
         try:
-            async with self._call("delete", _gone_or_changed) as client:
+            async with self._call("delete", _not_found_or_changed) as client:
                 await _blob(client, container, name).delete_blob(
-                    delete_snapshots="include", **_unchanged(etag)
+                    delete_snapshots="include", **_match_etag(etag)
                 )
         except (NotFoundError, ConflictError):
             return False
@@ -316,7 +316,7 @@ class BlobStore:
         conditions.
         """
         client = await self._connection.opened()
-        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed):
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _not_found_or_changed):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await _blob(client, container, name).upload_blob(
                     content,
@@ -362,7 +362,7 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
     return client.get_blob_client(container, name)
 
 
-def _unchanged(etag: str) -> dict[str, Any]:
+def _match_etag(etag: str) -> dict[str, Any]:
     """Return SDK arguments that make a request fail unless the blob still has this etag."""
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
@@ -393,7 +393,7 @@ def _not_found(status: int, _message: str) -> GroundworkError | None:
     return NotFoundError(_MISSING) if status == 404 else None
 
 
-def _gone_or_changed(status: int, message: str) -> GroundworkError | None:
+def _not_found_or_changed(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The stored file has been replaced in the meantime.", "Read it again.")
     return _not_found(status, message)

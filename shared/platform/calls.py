@@ -444,7 +444,7 @@ async def call_within(
     """
     for tries in range(max_retries + 1):
         try:
-            return await _gated(attempt, gate, deadline)
+            return await _call_through_gate(attempt, gate, deadline)
         except retry_on as failed:
             last = tries == max_retries
             if last or not failed.retryable or isinstance(failed, CallTimeoutError):
@@ -456,7 +456,7 @@ async def call_within(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _gated(
+async def _call_through_gate(
     attempt: Callable[[], Awaitable[Answer]], gate: RateGate | None, deadline: Deadline
 ) -> Answer:
     if gate is None:

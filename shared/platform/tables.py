@@ -97,7 +97,7 @@ class Table:
             ConflictError: the entity no longer has this revision.
         """
         async with self._call("replace") as table:
-            done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
+            done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_match_revision(revision))
             return str(done["etag"])
 
     async def swap(self, entity: Entity, revision: str | None) -> str:
@@ -132,7 +132,7 @@ class Table:
         `revision`.
         """
         async with self._call("delete") as table:
-            await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
+            await table.delete_entity(partition_key, row_key, **_match_revision(revision))
 
     async def change(self, changes: Sequence[Change]) -> list[str | None]:
         """Apply up to 100 operations on one partition as a transaction. Return each entity's new revision, or
@@ -245,12 +245,12 @@ def _operation(change: Change) -> Any:
     if change.kind == "insert":
         return ("create", change.entity)
     if change.kind == "delete":
-        return ("delete", change.entity, _if_unchanged(change.revision))
+        return ("delete", change.entity, _match_revision(change.revision))
 
-    return ("update", change.entity, {"mode": UpdateMode.REPLACE, **_if_unchanged(change.revision)})
+    return ("update", change.entity, {"mode": UpdateMode.REPLACE, **_match_revision(change.revision)})
 
 
-def _if_unchanged(revision: str | None) -> dict[str, Any]:
+def _match_revision(revision: str | None) -> dict[str, Any]:
     if revision is None:
         return {}
 

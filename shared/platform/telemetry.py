@@ -150,7 +150,7 @@ def _configure() -> None:
         output.setLevel(logging.INFO)
     structlog.configure(
         processors=[
-            _scoped,
+            _add_scope,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -163,7 +163,7 @@ def _configure() -> None:
     )
 
 
-def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _add_scope(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Add the fields of the current log scope and sources to an event, without replacing its own fields."""
     for fields in (_log_scope.get() or {}, *(source() for source in _log_sources)):
         for name, value in fields.items():
@@ -173,18 +173,18 @@ def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
 
 def _without_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: REDACTED if str(name).lower().replace("-", "_") in _SECRET_FIELDS else _redacted(value)
+        name: REDACTED if str(name).lower().replace("-", "_") in _SECRET_FIELDS else _redact(value)
         for name, value in fields.items()
     }
 
 
-def _redacted(value: Any) -> Any:
+def _redact(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
         return _without_secrets(value)
     if isinstance(value, list | tuple | set | frozenset):
-        return [_redacted(inner) for inner in value]
+        return [_redact(inner) for inner in value]
     return value
 
 

@@ -69,7 +69,7 @@ def page_address(url: str) -> str:
     address = url.strip()
     is_plain = address.isprintable() and not _NEVER & set(address)
     try:
-        address = address if address.isascii() or not is_plain else _encoded(address)
+        address = address if address.isascii() or not is_plain else _encode(address)
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
@@ -82,7 +82,7 @@ def page_address(url: str) -> str:
     return parts._replace(netloc=netloc, path=parts.path or "/", fragment="").geturl()
 
 
-def _encoded(address: str) -> str:
+def _encode(address: str) -> str:
     return str(URL(address))
 
 

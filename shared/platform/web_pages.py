@@ -148,11 +148,11 @@ async def _page(url: str, response: ClientResponse, content_type: str) -> Fetche
         raise InvalidQueryError(
             "This is not a text page.", "HTML, plain text, Markdown and PDF are supported."
         )
-    content, is_cut = await _bounded(response)
+    content, is_cut = await _read_bounded(response)
     return FetchedPage(url, content_type, content, is_cut, response.charset)
 
 
-async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:
+async def _read_bounded(response: ClientResponse) -> tuple[bytes, bool]:
     """Return the decompressed content, cut off at 5 MB, and whether it was cut off.
 
     Raises:

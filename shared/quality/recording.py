@@ -132,12 +132,12 @@ async def open_source(run_id: str, n: int, user: UserContext, services: QualityS
         NotFoundError: the user has no such run, or it has no such citation.
     """
     record = await owned_run(run_id, user, services.runs)
-    if n not in await _cited(record, services.blobs, services.run_log):
+    if n not in await _cited_numbers(record, services.blobs, services.run_log):
         raise NotFoundError(f"The run has no citation {n}.", "Use a number in its `citations`.")
     await keep(OpeningRecord(key=key_of(record.run_id), at=record.created_at, n=n), services.quality)
 
 
-async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
+async def _cited_numbers(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
     if record.status == "completed":
         answer = await committed_answer(record.run_id, blobs, run_log)
         return frozenset(citation.n for citation in answer.citations)

@@ -88,8 +88,8 @@ class EventLog:
         self.written: list[RunEvent] = []
 
     def stage(self, *events: RunEvent) -> None:
-        """Queue events to be written before those of the next append."""
-        self.staged += [self._marked(event) for event in events]
+        """Queue events for the next append, which writes them before its own events."""
+        self.staged += [self._with_step(event) for event in events]
         self._note_tokens(events)
 
     async def write(self, *events: RunEvent) -> None:
@@ -105,7 +105,7 @@ class EventLog:
         now = datetime.now(UTC)
         batch: list[RunEvent] = []
         staged, self.staged = self.staged, []
-        for event in (*staged, *map(self._marked, events)):
+        for event in (*staged, *map(self._with_step, events)):
             is_undated = isinstance(event, TimedEvent) and event.at is None
             batch.append(event.model_copy(update={"at": now}) if is_undated else event)
         if not batch:
@@ -121,7 +121,7 @@ class EventLog:
         self.written += batch
         self._note_tokens(batch)
 
-    def _marked(self, event: RunEvent) -> RunEvent:
+    def _with_step(self, event: RunEvent) -> RunEvent:
         """Return the event labelled with its step, unless it has one already.
 
         A withdrawal of another step's events keeps that step's number.
@@ -151,7 +151,7 @@ class EventLog:
         is_ours = list(new_lines.lines[: len(batch)]) == [event.to_line() for event in batch]
         others = events_of(new_lines)[len(batch) if is_ours else 0 :]
         try:
-            _refuse_closed(others, self._step, self._child)
+            _require_open(others, self._step, self._child)
             if any(map(self._is_taken_over, others)):
                 raise StaleAttemptError("A later attempt at this step has taken over.")
         except ConflictError as stopped:
@@ -202,7 +202,7 @@ def staged_event_log(
         RunClosedError: the run has ended.
     """
     events, offset = known_lines
-    _refuse_closed(events)
+    _require_open(events)
     event_log = EventLog(log, run_id, step, offset)
     is_repeated = any(event.step == step for event in events)
     attempt = event_log.attempt
@@ -243,7 +243,7 @@ def staged_child_log(
     """
     events, offset = known_lines
     step, index, profile = child
-    _refuse_closed(events, step, index)
+    _require_open(events, step, index)
     event_log = EventLog(log, run_id, step, offset, child=index, profile=profile, turn=turn)
     event_log.stage(AttemptLine(attempt=event_log.attempt))
     return event_log
@@ -254,7 +254,7 @@ def is_closed(log_slice: LogSlice) -> bool:
     return any(map(is_terminal, events_of(log_slice)))
 
 
-def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
+def _require_open(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
     """Raise `RunClosedError` if the events show that the run, or this sub-agent, has ended.
 
     A later step's mark ends a sub-agent of `step`.

@@ -348,8 +348,7 @@ class ReplyLine(RunEvent):
 
 
 class ReservedLine(RunEvent):
-    """Internal: tokens reserved by an attempt, for its finished model calls and the one that is about to
-    start.
+    """Internal: the total number of tokens that an attempt has reserved, including its next model call.
 
     Attributes:
         turn: as in `AttemptLine`.

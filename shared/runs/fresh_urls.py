@@ -54,7 +54,7 @@ async def refresh_answers(
     """
     figures = [figure for answer in answers for figure in answer.figures]
     views = [view for answer in answers for view in answer.sub_agents]
-    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views) | calculated_from(answers)
+    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views) | calculation_sources(answers)
     if not doc_ids:
         return list(answers)
     readable = await _readable(doc_ids, user, services)
@@ -66,19 +66,19 @@ async def refresh_answers(
                 "sub_agents": without_unreadable(answer.sub_agents, readable),
             }
         )
-        if calculated_from([answer]) <= readable
-        else _withdrawn(answer)
+        if calculation_sources([answer]) <= readable
+        else _withdrawn_answer(answer)
         for answer in answers
     ]
 
 
-def calculated_from(answers: Iterable[RunAnswer]) -> set[str]:
+def calculation_sources(answers: Iterable[RunAnswer]) -> set[str]:
     """Return the ids of the documents whose tables were used to calculate numbers in the answers."""
     cited = (citation for answer in answers for citation in answer.citations if citation.kind == "table")
     return {doc_id for citation in cited for doc_id in citation.doc_ids}
 
 
-def _withdrawn(answer: RunAnswer) -> RunAnswer:
+def _withdrawn_answer(answer: RunAnswer) -> RunAnswer:
     """Return a placeholder for an answer that was calculated from a table which the reader can no longer
     read.
     """

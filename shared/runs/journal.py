@@ -36,8 +36,7 @@ INLINE_BYTES = 16 * 1024
 
 
 class Journal:
-    """The lines of one run's journal read so far, with access to the values that are stored in separate
-    blobs.
+    """A run's journal as read from storage, with access to values that are stored in separate blobs.
 
     Attributes:
         events: all lines, including internal ones.
@@ -63,7 +62,7 @@ class Journal:
         self.add(await self._log.read(self.run_id, self.offset))
 
     def add(self, log_slice: LogSlice) -> None:
-        """Append lines that directly follow the lines read so far."""
+        """Add lines from storage. They must directly follow the lines that have already been read."""
         self.events += events_of(log_slice)
         self.offset = log_slice.next_offset
 

@@ -117,7 +117,8 @@ class SubagentView(Model):
         badge: display name of the profile.
         reasons, reason_codes: reasons for starting it.
         doc_ids: documents that it has read. Users who may no longer read all of them don't see `uncertainty`.
-        claims, proved: number of statements, and of those with a verified proof.
+        claims: number of statements.
+        proved: number of statements with a verified proof.
         warnings: problems, in words.
     """
 
@@ -260,7 +261,7 @@ class Feedback(FeedbackBody):
 class SourceOpened(Model):
     """Body of POST /api/runs/{run_id}/openings, sent when a user opens the source of a citation."""
 
-    n: int = Field(ge=1, le=9999, strict=True, description="The citation's number.")
+    n: int = Field(ge=1, le=9999, strict=True, description="Number of the citation.")
 
 
 RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
@@ -363,7 +364,7 @@ class RunAnswer(Model):
         tokens: input and output tokens of all model calls, where reported.
     """
 
-    run_id: str = Field(description="The run.")
+    run_id: str = Field(description="Id of the run.")
     text: str
     language: str = "en"
     citations: tuple[Citation, ...] = Field(
@@ -425,7 +426,10 @@ class ChatRequest(Model):
     replaces: str | None = Field(
         default=None,
         pattern=ID_PATTERN,
-        description="A run of the thread that this asks again. Later questions ignore it and its successors.",
+        description=(
+            "Id of an earlier run of the thread to ask again. Later questions ignore that run and its "
+            "successors."
+        ),
     )
     project_id: str | None = Field(default=None, max_length=128, description="Id of the project to search.")
     doc_ids: tuple[str, ...] = Field(
@@ -478,8 +482,8 @@ RIGHTS_HOLD = timedelta(hours=1)
 
 
 def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
-    """Return the user whose permissions apply after a clarification; None if those in the request still
-    apply.
+    """Return the user whose permissions apply after a clarification, or None if the permissions in the
+    request are still valid.
 
     After a long wait without a reply, the user's group memberships may have changed, so the groups are
     dropped.

@@ -16,7 +16,7 @@ from shared.runs.plan import TodoItem
 
 @dataclass(frozen=True)
 class RunState:
-    """The outcome of a run as far as its journal shows.
+    """The outcome of a run according to the part of its journal that has been read.
 
     Attributes:
         status: `running` until the last event, also while the run waits for a reply.

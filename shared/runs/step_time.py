@@ -29,9 +29,9 @@ SHARES: dict[Part, float] = {
 # machine.
 _KEPT_S = 1.5
 _KEPT_SHARE = 0.25  # upper limit as a share of short budgets
-_CLOSING_S = 0.25  # between the last token and the stored answer: marks, conflicts, one append
-_LEAST_S = 0.05  # some clients reject a timeout of 0; no service responds faster
-_HURRY_S = 8.0  # below this, optional work is skipped; unmeasured
+_CLOSING_S = 0.25  # for marks, conflicts and the append between the last token and the stored answer
+_LEAST_S = 0.05  # shortest timeout, because some clients reject a timeout of 0
+_HURRY_S = 8.0  # optional work is skipped if less time is left; unmeasured
 _HURRY_SHARE = 0.3  # upper limit as a share of short budgets
 _SEARCH_LEAST_S = 2.0  # even a late run must search, because an answer without evidence would be wrong
 _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})

@@ -112,7 +112,7 @@ async def _store(
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user, thread_id)] = name
     except CallerError as error:
-        return _failed(name, _refusal(error, incoming.language), incoming)
+        return _failure_text(name, _refusal(error, incoming.language), incoming)
     except GroundworkError as error:
         if error.retryable and incoming.step.attempt == 0:
             raise
@@ -134,25 +134,25 @@ async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
         delay_s = min(_FIRST_LOOK_S * 1.3 ** (step.part + 1), _SLOWEST_LOOK_S)
         again: dict[str, object] = {"part": step.part + 1, "delay_s": delay_s, "attempt": 0}
         if finished and not incoming.message.text.strip():
-            await incoming.say("\n\n".join(_announced(state, incoming) for state in finished))
+            await incoming.say("\n\n".join(_ready_text(state, incoming) for state in finished))
             again["doc_ids"] = unread
         return step.model_copy(update=again)
     if present:
-        await incoming.say("\n\n".join(_announced(state, incoming) for state in present))
+        await incoming.say("\n\n".join(_ready_text(state, incoming) for state in present))
     ready = tuple(state.doc_id for state in present if state.status == "ready")
     return await answer_words(incoming, ready) if ready else step.end
 
 
-def _announced(state: DocumentState, incoming: IncomingMessage) -> str:
+def _ready_text(state: DocumentState, incoming: IncomingMessage) -> str:
     name = markdown_name(state.filename)
     if state.status == "failed":
         reason = messages.file_reason(state.failure, state.reason or "", incoming.language)
-        return _failed(name, reason, incoming)
+        return _failure_text(name, reason, incoming)
     texts = messages.FILE_READY if state.status == "ready" else messages.FILE_SLOW
     return texts[incoming.language].format(name)
 
 
-def _failed(name: str, reason: str, incoming: IncomingMessage) -> str:
+def _failure_text(name: str, reason: str, incoming: IncomingMessage) -> str:
     return messages.FILE_FAILED[incoming.language].format(name, markdown_text(reason))
 
 

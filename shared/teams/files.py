@@ -76,14 +76,14 @@ class ChannelFiles:
         with http_errors(SERVICE):
             async with asyncio.timeout(FETCH_S):
                 for _ in range(_MAX_REDIRECTS + 1):
-                    headers = await self._headers(self._allowed(address), attachment, conversation)
+                    headers = await self._headers(self._check_host(address), attachment, conversation)
                     moved = await self._get(address, headers, attachment, target)
                     if isinstance(moved, int):
                         return moved
                     address = urljoin(address, moved)
         raise FileRefusedError(messages.FILE_GONE)
 
-    def _allowed(self, address: str) -> SplitResult:
+    def _check_host(self, address: str) -> SplitResult:
         """Parse a URL, and raise an error unless its host is in BOT_ATTACHMENT_HOSTS.
 
         Raises:

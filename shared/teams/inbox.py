@@ -307,14 +307,14 @@ def _files(received: Received) -> Iterable[BotAttachment]:
         if not isinstance(address, str) or not address or attachment.content_type == "text/html":
             continue
         yield BotAttachment(
-            name=attachment.name or _invented_name(received, attachment.content_type, number),
+            name=attachment.name or _generate_name(received, attachment.content_type, number),
             content_type=attachment.content_type,
             url=address,
             is_hosted=_host(address) == _host(received.service_url) is not None,
         )
 
 
-def _invented_name(received: Received, content_type: str, number: int) -> str:
+def _generate_name(received: Received, content_type: str, number: int) -> str:
     """Return a unique file name for a pasted picture. Its suffix is provisional, because Teams reports only
     `image/*`.
 

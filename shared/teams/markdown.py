@@ -40,7 +40,7 @@ def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]
     """
     lines, all_tables = _render(text.split("\n"), page_label)
     tables = tuple(_with_short_sources(table) for table in all_tables if len(table) > 1)
-    return _with_lone_items_freed("\n".join(lines).strip("\n")), tables
+    return _unwrap_lone_items("\n".join(lines).strip("\n")), tables
 
 
 def finished_lines(text: str, page_label: str) -> str:
@@ -125,7 +125,7 @@ def cut(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
-def _with_lone_items_freed(text: str) -> str:
+def _unwrap_lone_items(text: str) -> str:
     lines = text.split("\n")
     for index in _lone_items(lines):
         item = lines[index].lstrip(" ")

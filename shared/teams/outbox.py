@@ -140,8 +140,8 @@ class BotStream:
                 await self._send(self._next())
 
     def _next(self) -> str:
-        """Return the text to send as the next update: the text so far, else the progress line; "" if nothing
-        is new.
+        """Return the text of the next update: the text written so far or, before it begins, the progress
+        line. Return "" if nothing has changed.
 
         A text that exceeds one message stops growing, and `finish` sends the rest.
         """
@@ -217,7 +217,7 @@ class BotOutbox:
             CallerError: the channel permanently rejects our messages to this conversation.
             DependencyError: the channel is unreachable or keeps throttling.
         """
-        message_id, answered = "", _answered(conversation, reply_to)
+        message_id, answered = "", _quoted_message(conversation, reply_to)
         for activity in messages_of(conversation, reply):
             message_id = await self._connector.send(conversation, activity, reply_to=answered)
         return message_id
@@ -232,7 +232,7 @@ class BotOutbox:
         return BotStream(
             self._connector,
             conversation,
-            reply_to=_answered(conversation, reply_to),
+            reply_to=_quoted_message(conversation, reply_to),
             is_live=_is_personal_teams(conversation) and not message_id,
             message_id=message_id,
             interval_s=self._stream_interval_s,
@@ -243,7 +243,7 @@ class BotOutbox:
         await self._connector.close()
 
 
-def _answered(conversation: BotConversation, reply_to: str | None) -> str | None:
+def _quoted_message(conversation: BotConversation, reply_to: str | None) -> str | None:
     """Return the message to quote, or None in personal Teams chats, where quoting is unnecessary."""
     return None if _is_personal_teams(conversation) else reply_to
 

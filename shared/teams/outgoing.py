@@ -81,7 +81,7 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
     """
     text, tables = for_channel(answer.text, messages.PAGE[language])
     tables = tables or tuple(
-        filter(None, (_calculated(cited, answer.language) for cited in answer.citations))
+        filter(None, (_calculation_table(cited, answer.language) for cited in answer.citations))
     )
     figures = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
@@ -155,7 +155,7 @@ def _in_parts(conversation: BotConversation, reply: BotReply, texts: list[str]) 
 
 def typing_of(conversation: BotConversation) -> Wire:
     """Return the activity that shows the typing indicator."""
-    return _addressed(conversation, {"type": "typing"})
+    return _with_address(conversation, {"type": "typing"})
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def update_of(conversation: BotConversation, text: str, state: StreamState) -> W
     """Return the activity that updates a streamed message. `text` is the whole text so far, or a progress
     line.
     """
-    return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
+    return streamed(_with_address(conversation, {"type": "typing", "text": text}), state)
 
 
 def streamed(activity: Wire, state: StreamState) -> Wire:
@@ -277,7 +277,7 @@ def _citation(citation: Citation, language: Language, public_address: str | None
     )
 
 
-def _calculated(citation: Citation, answer_language: str) -> ShownTable | None:
+def _calculation_table(citation: Citation, answer_language: str) -> ShownTable | None:
     """Return the rows of a calculated answer as a table for the card, or None for a single value or too many
     rows or columns.
     """
@@ -347,7 +347,7 @@ def _messages_in_words(conversation: BotConversation, reply: BotReply, language:
     text = in_words(reply, language)
     visible = text if is_markdown else without_markdown(text)
     fields = {"type": "message", "textFormat": "markdown" if is_markdown else "plain"}
-    return [_addressed(conversation, {**fields, "text": part}) for part in split(visible, MAX_TEXT_CHARS)]
+    return [_with_address(conversation, {**fields, "text": part}) for part in split(visible, MAX_TEXT_CHARS)]
 
 
 def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
@@ -374,7 +374,7 @@ def _message(conversation: BotConversation, reply: BotReply, text: str) -> Wire:
         if citations:
             entity["citation"] = [_claim(citation) for citation in citations[:MAX_CITATIONS]]
         message["entities"] = [entity]
-    return _addressed(conversation, message)
+    return _with_address(conversation, message)
 
 
 def _claim(citation: ShownCitation) -> Wire:
@@ -388,7 +388,7 @@ def _claim(citation: ShownCitation) -> Wire:
     return {"@type": "Claim", "position": citation.n, "appearance": document}
 
 
-def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
+def _with_address(conversation: BotConversation, activity: Wire) -> Wire:
     target: Wire = {"id": conversation.conversation_id}
     if conversation.channel == TEAMS:  # Teams streams only messages that are marked as personal.
         target["conversationType"] = _KINDS[conversation.kind]
@@ -418,7 +418,7 @@ def card_of(reply: BotReply, language: Language, rest: str = "") -> Wire | None:
     `rest`: text beyond the message's limit, expanded by a button together with its sources.
     """
     body = [
-        *(_folded(rest, _cited_in(rest, reply.citations), language) if rest else ()),
+        *(_collapsible(rest, _cited_in(rest, reply.citations), language) if rest else ()),
         *(_card_figure(figure, language) for figure in reply.figures),
         *(
             _table(table)
@@ -440,7 +440,7 @@ def card_of(reply: BotReply, language: Language, rest: str = "") -> Wire | None:
     return {"contentType": "application/vnd.microsoft.card.adaptive", "content": content}
 
 
-def _folded(rest: str, citations: list[ShownCitation], language: Language) -> list[Wire]:
+def _collapsible(rest: str, citations: list[ShownCitation], language: Language) -> list[Wire]:
     toggle = {
         "type": "Action.ToggleVisibility",
         "title": messages.SHOW_ALL[language],

@@ -91,7 +91,7 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     memory = ReplyMemory(deps.services.blobs, step.run_id, step.reply_key)
     place = await memory.place()
     if (previous := await memory.sent_message_id(step.ask_step, "sent")) is not None:
-        await _note_answered(previous, step, place, deps)
+        await _record_message(previous, step, place, deps)
         return step.end
     is_first = step.part == 0 and await memory.begin(step.ask_step)
     partial = "" if is_first or step.part else await memory.sent_message_id(step.ask_step, "growing") or ""
@@ -228,7 +228,7 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
         message = BotReply(text=text)
     message_id = await reply.writer.finish(message)
     await reply.memory.note(step.ask_step, "sent", message_id)
-    await _note_answered(message_id, step, reply.place, deps)
+    await _record_message(message_id, step, reply.place, deps)
     return step.end
 
 
@@ -265,7 +265,7 @@ def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
     return messages.OF_SEVERAL if is_shared and (answer.abstained or not answer.citations) else None
 
 
-async def _note_answered(
+async def _record_message(
     message_id: str, step: ReplyStep, place: ReplyPlace, deps: ReplyDependencies
 ) -> None:
     """Record which run a bot message shows, so that ratings and `/sources` can refer to it."""
@@ -342,7 +342,9 @@ async def _events(
 
 
 class Writer:
-    """Writer of a reply's message, streamed or not. Call `finish` at most once, and `give_up` in any case."""
+    """Writer of one message, streamed if the channel supports it. Call `finish` at most once, and `give_up`
+    in any case.
+    """
 
     def __init__(self, outbox: BotOutbox, place: ReplyPlace, stream: BotStream | None) -> None:
         self._outbox = outbox

@@ -1,4 +1,5 @@
-"""Accepts incoming activities: stores each one and starts the orchestration of its reply, or stores a rating.
+"""Acceptance of incoming activities: each is stored, then the orchestration of its reply is started. Ratings
+are only stored.
 
 The channel redelivers activities that aren't acknowledged quickly, so nothing here calls a model or a
 directory or writes to the channel. A rating is stored immediately, because the sender waits for the response.

@@ -150,14 +150,14 @@ class Tool(ABC):
         unknown = kwargs.keys() - self.parameters.model_fields.keys()
         accepted = {name: value for name, value in kwargs.items() if name not in unknown}
         try:
-            result = {"success": True, **await self._run(self._validated(accepted))}
+            result = {"success": True, **await self._run(self._validate(accepted))}
         except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
-            result = failure(self._expected(failed))
+            result = failure(self._as_expected_error(failed))
         if unknown:
-            result["hints"] = [*result.get("hints", ()), self._ignored(unknown)]
+            result["hints"] = [*result.get("hints", ()), self._ignored_note(unknown)]
         return result
 
-    def _expected(self, failed: Exception) -> GroundworkError:
+    def _as_expected_error(self, failed: Exception) -> GroundworkError:
         """Log an exception and convert it to an error whose message may be shown to a model."""
         if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
             get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
@@ -167,7 +167,7 @@ class Tool(ABC):
         get_logger().error("tool.defect", tool=self.name, error_type=code)
         return GroundworkError(f"{self.name} failed because of a bug in the app.")
 
-    def _validated(self, kwargs: dict[str, Any]) -> Any:
+    def _validate(self, kwargs: dict[str, Any]) -> Any:
         try:
             return self.parameters.model_validate(kwargs)
         except ValidationError as invalid:
@@ -175,7 +175,7 @@ class Tool(ABC):
             place = ".".join(str(part) for part in first["loc"]) or "arguments"
             raise InvalidQueryError(f"{place}: {first['msg']}", self._takes) from None
 
-    def _ignored(self, unknown: Collection[str]) -> str:
+    def _ignored_note(self, unknown: Collection[str]) -> str:
         """Return a hint that lists the unknown arguments, which are ignored instead of failing the call."""
         names = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
         return f"Ignored, because there are no such arguments: {names}. {self._takes}"

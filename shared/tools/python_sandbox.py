@@ -64,7 +64,7 @@ class PythonSandbox:
             BudgetExceededError: it used more than 64 MB or printed more than 20,000 bytes.
             GroundworkError: the worker died.
         """
-        pool = await self._opened()
+        pool = await self._open()
         monty = load_module("pydantic_monty")
         output = monty.CollectString(MAX_OUTPUT_BYTES)
         try:
@@ -100,7 +100,7 @@ class PythonSandbox:
         if pool is not None:
             await pool.__aexit__(None, None, None)
 
-    async def _opened(self) -> AsyncMonty:
+    async def _open(self) -> AsyncMonty:
         async with self._opening:
             if self._pool is None:
                 monty = await asyncio.to_thread(importlib.import_module, "pydantic_monty")

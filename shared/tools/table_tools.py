@@ -80,7 +80,7 @@ class ListTables(Tool):
             self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
         )
         page = tables[: min(max(arguments.limit, 1), 100)]
-        self.evidence.documents.extend(_used(page))
+        self.evidence.documents.extend(_used_documents(page))
         return {"tables": [described_table(table) for table in page], "count": len(page)}
 
 
@@ -129,7 +129,7 @@ class RunSql(Tool):
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.get_many(arguments.table_ids)
-        self.evidence.documents.extend(_used(tables))
+        self.evidence.documents.extend(_used_documents(tables))
         return _record_result(self.evidence, await self.run_query(arguments.sql, tables), tables, ())
 
 
@@ -188,8 +188,8 @@ class QueryStructuredData(Tool):
             raise InvalidQueryError(
                 "No table that you can read matches the question.", "Search the documents."
             )
-        self.evidence.documents.extend(_used(tables))
-        draft = await self._drafted(question, tables)
+        self.evidence.documents.extend(_used_documents(tables))
+        draft = await self._draft(question, tables)
         try:
             result = await self.run_query(draft.sql, tables)
             problem = await self._values(draft.sql, tables) if _is_empty(result) else ""
@@ -198,11 +198,11 @@ class QueryStructuredData(Tool):
         else:
             if not problem:
                 return _record_result(self.evidence, result, tables, draft.assumptions)
-        draft = await self._drafted(question, tables, draft.sql, problem)
+        draft = await self._draft(question, tables, draft.sql, problem)
         result = await self.run_query(draft.sql, tables)
         return _record_result(self.evidence, result, tables, draft.assumptions)
 
-    async def _drafted(
+    async def _draft(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
     ) -> SqlDraft:
         """Have the model draft SQL for the question. `sql` and `problem` describe a failed earlier draft.
@@ -237,7 +237,7 @@ class QueryStructuredData(Tool):
         return f"No row matches. {'; '.join(lines)}" if lines else ""
 
 
-def _used(tables: Sequence[ReadableTable]) -> list[UsedDocument]:
+def _used_documents(tables: Sequence[ReadableTable]) -> list[UsedDocument]:
     return [UsedDocument(doc_id=table.doc_id, version=table.version) for table in tables]
 
 

@@ -73,22 +73,22 @@ def read_arguments(text: str) -> dict[str, Any] | None:
 
 def _judge(call: ToolCall, tools: Sequence[str], earlier: Collection[str], calls_left: int) -> PlannedCall:
     if call.name not in tools:
-        return _refused(
+        return _refused_call(
             call, f"There is no tool {call.name[:64]!r}.", f"Tools: {', '.join(tools) or 'none'}."
         )
     arguments = read_arguments(call.arguments)
     if arguments is None:
-        return _refused(
+        return _refused_call(
             call, "The arguments are not a JSON object.", "Write them as one JSON object, and call again."
         )
     if signature(call.name, arguments) in earlier:
-        return _refused(
+        return _refused_call(
             call,
             "This exact call was made before; its result is above.",
             "Use that result, or ask for something else.",
         )
     if calls_left <= 0:
-        return _refused(
+        return _refused_call(
             call,
             "No more tools can be called for this question.",
             "Answer from the existing evidence.",
@@ -97,7 +97,9 @@ def _judge(call: ToolCall, tools: Sequence[str], earlier: Collection[str], calls
     return PlannedCall(call=call, arguments=arguments)
 
 
-def _refused(call: ToolCall, error: str, hint: str, *, error_type: str = "InvalidQueryError") -> PlannedCall:
+def _refused_call(
+    call: ToolCall, error: str, hint: str, *, error_type: str = "InvalidQueryError"
+) -> PlannedCall:
     return PlannedCall(call=call, refused=RefusedCall(error=error, error_type=error_type, hints=(hint,)))
 
 

@@ -195,7 +195,7 @@ class OpenAIChatModel(DeployedModel):
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         # Only opening the stream is retried: text that was yielded can't be withdrawn.
-        pieces = self._generated(prompt.name, limits, lambda features: prompt_request(prompt, features))
+        pieces = self._generate(prompt.name, limits, lambda features: prompt_request(prompt, features))
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, StreamedAnswer):
@@ -207,7 +207,7 @@ class OpenAIChatModel(DeployedModel):
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
         json = ObjectPieces()
-        pieces = self._generated(
+        pieces = self._generate(
             prompt.name, limits, lambda features: output_request(prompt, output, features)
         )
         async with aclosing(pieces):
@@ -244,7 +244,7 @@ class OpenAIChatModel(DeployedModel):
             yield turn
             return
         text: list[str] = []
-        pieces = self._generated(
+        pieces = self._generate(
             TURN,
             limits,
             lambda features: conversation_request(messages, tools, features, may_call=may_call),
@@ -279,18 +279,18 @@ class OpenAIChatModel(DeployedModel):
         async def attempt() -> tuple[ModelTurn, Features]:
             client = await self._connection.opened()
             with model_errors(self._endpoint, self._setting):
-                answer, features = await self._created(client, deadline, render, name, limits)
+                answer, features = await self._create(client, deadline, render, name, limits)
                 if lacks_room(answer, structured=name != TURN) and self._may_give_room(name):
                     self._roomy.add(name)
                     self._note(name, limits, started, read_usage(answer.usage), "length")
-                    answer, features = await self._created(client, deadline, render, name, limits)
+                    answer, features = await self._create(client, deadline, render, name, limits)
                 return read_turn(answer), features
 
         turn, features = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
         self._note(name, limits, started, turn.usage, "length" if turn.cut else None)
         return turn, features
 
-    async def _generated(
+    async def _generate(
         self, name: str, limits: CallLimits, render: Render
     ) -> AsyncGenerator[str | StreamedAnswer, None]:
         """Yield the text, then its unchecked `StreamedAnswer`."""
@@ -327,12 +327,12 @@ class OpenAIChatModel(DeployedModel):
         client = await self._connection.opened()
         with model_errors(self._endpoint, self._setting):
             opened: AsyncStream[ChatCompletionChunk]
-            opened, _ = await self._created(
+            opened, _ = await self._create(
                 client, deadline, lambda features: streamed(render(features), features), name, limits
             )
             return opened
 
-    async def _created(
+    async def _create(
         self, client: "AsyncOpenAI", deadline: Deadline, render: Render, name: str, limits: CallLimits
     ) -> tuple[Any, Features]:
         """Return the SDK's response and the features that the request used."""

@@ -205,10 +205,10 @@ def output_request(
     invalid reply and a request to correct it.
     """
     if "json_schema" in features:
-        request = _followed(prompt_request(prompt, features), correction)
+        request = _append_messages(prompt_request(prompt, features), correction)
         return request.having("json_schema", **output_format(output))
     explained = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
-    request = _followed(prompt_request(explained, features), correction)
+    request = _append_messages(prompt_request(explained, features), correction)
     if "json_object" in features:
         return request.having("json_object", response_format={"type": "json_object"})
     return request
@@ -250,7 +250,7 @@ def streamed(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
     return request
 
 
-def _followed(request: ChatRequest, messages: Sequence[Message]) -> ChatRequest:
+def _append_messages(request: ChatRequest, messages: Sequence[Message]) -> ChatRequest:
     return replace(request, messages=(*request.messages, *(as_sent(message) for message in messages)))
 
 

@@ -67,7 +67,7 @@ class TracedChatModel(DeployedModel):
         return value
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        return _observed(
+        return _observe(
             self._model.stream(prompt, limits),
             lambda: self._call(prompt.name, limits, "text", _messages(prompt)),
         )
@@ -75,7 +75,7 @@ class TracedChatModel(DeployedModel):
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        return _observed(
+        return _observe(
             self._model.stream_output(prompt, output, limits),
             lambda: self._call(prompt.name, limits, "json", _messages(prompt)),
         )
@@ -88,7 +88,7 @@ class TracedChatModel(DeployedModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        return _observed(
+        return _observe(
             self._model.stream_turn(messages, tools, limits, may_call=may_call),
             lambda: self._call(TURN, limits, "text", [(message.role, message.text) for message in messages]),
         )
@@ -172,7 +172,7 @@ class _Call:
         end(self.span)
 
 
-async def _observed(
+async def _observe(
     pieces: AsyncGenerator[Piece, None], begin_call: Callable[[], _Call]
 ) -> AsyncGenerator[Piece, None]:
     """Yield pieces. The span covers their generation, not the reader's work."""
