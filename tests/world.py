@@ -23,6 +23,7 @@ from typing import Any
 
 from shared.access.models import UserContext
 from shared.answering.inline import RunChildren, run_to_end
+from shared.answering.plan_reply import TYPES
 from shared.answering.runs import begin_run, view_run
 from shared.answering.services import AnsweringServices
 from shared.documents.state import DocumentState, Rights
@@ -56,10 +57,11 @@ TEXTS = {
 
 
 def plan(**changes: Any) -> QuestionPlan:
-    """Return a plan for `QUESTION`, with some fields changed."""
+    """Return a plan for `QUESTION`, with some fields changed. The intent is one that fits the type."""
+    query_type = changes.get("query_type", "CONTENT_SEARCH")
     values: dict[str, Any] = {
-        "query_type": "CONTENT_SEARCH",
-        "intent": "fact_lookup",
+        "query_type": query_type,
+        "intent": next(intent for one, intent in TYPES.values() if one == query_type),
         "standalone_question": QUESTION,
         "reply": "",
         "search_queries": ("pump pressure",),

@@ -1,4 +1,4 @@
-"""Handlers for QuestionPlan and QueryRewrite, which read the wording of the question by rules.
+"""Handlers for PlanReply and QueryRewrite, which read the wording of the question by rules.
 
 A question is about contents unless its first words say otherwise; a follow-up takes the names of the previous
 question. A real model plans better.
@@ -18,14 +18,14 @@ from local.model_server.text.words import detect_language, topic_words
 
 MAX_REFERENCES = 4
 _DOCUMENTS = r"(?:documents|files|manuals|reports|policies|dokumente|dateien|unterlagen)"
-_TYPES = (
-    ("COMPARISON", "compare_docs", r"\b(?:compare|differ|what changed|vergleiche|unterscheiden)\b"),
-    ("DOCUMENT_SUMMARY", "doc_summary", r"\b(?:summari[sz]e|summary|zusammenfassung|fasse\b.*\bzusammen)\b"),
-    ("METADATA_SEARCH", "fact_lookup", r"\b(?:who wrote|written by|wer hat\b.*\bgeschrieben)\b"),
-    ("LISTING", "fact_lookup", rf"^(?:list all|which|welche)\s+{_DOCUMENTS}\b"),
-    ("CONTENT_SEARCH", "evidence_trace", r"\b(?:proof|evidence|which passage|quote|beleg)\b"),
-    ("CONTENT_SEARCH", "exploratory", r"\b(?:what do we know|everything about|risks)\b"),
-    ("CONTENT_SEARCH", "fact_lookup", ""),
+_KINDS_OF_QUESTIONS = (
+    ("comparison", r"\b(?:compare|differ|what changed|vergleiche|unterscheiden)\b"),
+    ("summary", r"\b(?:summari[sz]e|summary|zusammenfassung|fasse\b.*\bzusammen)\b"),
+    ("metadata", r"\b(?:who wrote|written by|wer hat\b.*\bgeschrieben)\b"),
+    ("listing", rf"^(?:list all|which|welche)\s+{_DOCUMENTS}\b"),
+    ("evidence", r"\b(?:proof|evidence|which passage|quote|beleg)\b"),
+    ("overview", r"\b(?:what do we know|everything about|risks)\b"),
+    ("fact", ""),
 )
 _KINDS = "report|manual|guide|handbook|policy|plan|list|minutes|bericht|handbuch|richtlinie|anleitung"
 _NOT_IN_A_NAME = r"(?!(?:the|a|an|in|of|and|to|with|from|on|for|der|die|das|dem|den|und|im|mit|von)\b)"
@@ -53,32 +53,32 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 
 
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return a QuestionPlan as JSON fields, derived from the wording of the question."""
+    """Return a PlanReply as JSON fields, derived from the wording of the question."""
     original, question = _read(request)
-    query_type, intent = next(
-        (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
-    )
+    kind = next(kind for kind, words in _KINDS_OF_QUESTIONS if re.search(words, question, re.IGNORECASE))
     references = references_of(question)
-    every = None if query_type in ("LISTING", "METADATA_SEARCH") else _EVERY.search(question)
+    every = None if kind in ("listing", "metadata") else _EVERY.search(question)
     bare = " ".join(topic_words(question))
-    plan: dict[str, JsonValue] = {
-        "query_type": query_type,
-        "intent": intent,
-        "language": detect_language(question),
-        "standalone_question": question if question != original else "",
+    details: dict[str, JsonValue] = {
         "reply": "",
-        "search_queries": [bare] if bare and bare != question else [],
         "filters": [],
+        "every": every[1] if every else "",
         "needs_tables": takes_calculating(question),
         "missing_subject": "",
-        "every": every[1] if every else "",
-        "document_references": [] if every else list[JsonValue](references),
-        "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
+        "todo": _todo(references) if kind == "comparison" and len(references) > 1 else [],
+    }
+    plan: dict[str, JsonValue] = {
+        "kind": kind,
+        "language": detect_language(question),
+        "question": question if question != original else None,
+        "searches": [bare] if bare and bare != question else [],
+        "documents": [] if every else list[JsonValue](references),
     }
     if talk := _SMALL_TALK.fullmatch(original):
         language, reply = ("de", _HALLO) if talk["de"] else ("en", _HELLO)
-        plan |= {"query_type": "CONVERSATION", "language": language, "reply": reply, "search_queries": []}
-    return plan
+        plan |= {"kind": "conversation", "language": language, "searches": []}
+        details["reply"] = reply
+    return {**plan, "more": details if any(details.values()) else None}
 
 
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:

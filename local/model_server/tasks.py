@@ -27,7 +27,7 @@ from local.model_server.summaries import (
 _log = logging.getLogger(__name__)
 
 HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
-    "QuestionPlan": plan_question,
+    "PlanReply": plan_question,
     "DocumentMetadata": extract_metadata,
     # This model quotes verbatim, so there is nothing to repair.
     "RepairedQuotations": lambda *_: {"quotations": []},
@@ -45,7 +45,7 @@ HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValu
 SUB_AGENT_TURN = "sub_agent"
 TASK_NAMES = frozenset({*HANDLERS, SUB_AGENT_TURN, "documents", "tools", "vision", "plain", "embeddings"})
 TASK_GROUPS: dict[str, tuple[str, ...]] = {
-    "plan": ("QuestionPlan",),
+    "plan": ("PlanReply",),
     "answer": ("documents",),
     SUB_AGENT_TURN: (SUB_AGENT_TURN, *REPORT_HANDLERS),
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from shared.answering.plan_reply import PlanReply
 from shared.answering.script import retry_delay_s
 from shared.answering.steps import step_failed
 from shared.conversations.window import cited_before, conversation_element, points_back
@@ -23,7 +24,6 @@ NOTHING_SAID = Conversation()
 _MIN_TODO = 2
 _MAX_TODO = 4
 _MAX_TODO_CHARS = 200  # the todo list is part of the orchestration's status
-_MAX_QUERIES = 6
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639 codes in BCP 47 notation
 
 
@@ -91,14 +91,10 @@ async def plan_question(
     prompt = Prompt(
         name="plan", system=load("answering", "plan"), user="\n".join(part for part in parts if part)
     )
-    plan = await chat_model.parse(prompt, QuestionPlan, limits)
-    queries = tuple(query for query in plan.search_queries if query.strip())[:_MAX_QUERIES]
+    plan = (await chat_model.parse(prompt, PlanReply, limits)).to_plan()
+    language = plan.language if _LANGUAGE.fullmatch(plan.language) else ""
     return plan.model_copy(
-        update={
-            "standalone_question": plan.standalone_question.strip() or question,
-            "search_queries": queries,
-            "language": plan.language if _LANGUAGE.fullmatch(plan.language) else "",
-        }
+        update={"standalone_question": plan.standalone_question or question, "language": language}
     )
 
 

@@ -39,40 +39,38 @@ class PlanFilter(Model):
 
     field: FilterField
     values: tuple[str, ...] = Field(
-        description="Any of these. Of a date: its first and last day, YYYY-MM-DD; an open end is empty."
+        description="Any of these. For dates: the first and last day, YYYY-MM-DD; an open end is empty."
     )
 
 
 class QuestionPlan(Model):
-    """Structured output of the planning call; every field is required."""
+    """The plan of a question.
+
+    Attributes:
+        language: ISO 639-1 code of the language to answer in; empty = unknown.
+        standalone_question: the question with pronouns and ellipsis resolved.
+        reply: the reply to a CONVERSATION; empty for every other type.
+        search_queries: further searches, besides the question itself.
+        filters: properties that the documents of a LISTING, a METADATA_SEARCH or `every` must have.
+        document_references: documents that the question names, as it names them.
+        needs_tables: whether the answer requires calculating with rows of spreadsheets.
+        missing_subject: what neither the question nor the conversation says, such as "which team"; or empty.
+        every: the kind of documents that are all meant, such as "annual reports 2023"; or empty.
+    """
 
     query_type: QueryType
     intent: QueryIntent
-    language: str = Field(description="ISO 639-1 code of the language to answer in.")
-    standalone_question: str = Field(
-        description="The question with pronouns and ellipsis resolved; empty if it stands alone already."
-    )
-    reply: str = Field(description="Of CONVERSATION: what to say. Empty for every other type.")
-    search_queries: tuple[str, ...] = Field(
-        description="Up to 6 short searches besides the question itself; none for a plain fact."
-    )
-    filters: tuple[PlanFilter, ...] = Field(description="Of LISTING and METADATA_SEARCH; else none.")
-    document_references: tuple[str, ...] = Field(
-        description="Documents that the question names: file names, titles, or how it calls them."
-    )
-    needs_tables: bool = Field(
-        default=False,  # plans that an older version stored have none
-        description="Whether rows of spreadsheets must be calculated with: sums, counts, averages, rankings.",
-    )
-    missing_subject: str = Field(
-        default="",  # plans that an older version stored have none
-        description="What neither question nor conversation gives, such as 'which team'; else empty.",
-    )
-    every: str = Field(
-        default="",  # plans that an older version stored have none
-        description="Kind of documents that are all meant, such as 'annual reports 2023'; else empty.",
-    )
-    todo: tuple[PlannedTodo, ...] = Field(description="2-4 items; none where there is one thing to do.")
+    language: str
+    standalone_question: str
+    reply: str
+    search_queries: tuple[str, ...]
+    filters: tuple[PlanFilter, ...]
+    document_references: tuple[str, ...]
+    # Plans that an older version stored lack the next three.
+    needs_tables: bool = False
+    missing_subject: str = ""
+    every: str = ""
+    todo: tuple[PlannedTodo, ...]
 
 
 class TodoItem(Model):

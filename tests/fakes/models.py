@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from pydantic import BaseModel
 
+from shared.answering.plan_reply import PlanReply
 from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import (
     CallLimits,
@@ -19,6 +20,8 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
+from shared.runs.plan import QuestionPlan
+from tests.fakes.plans import plan_reply
 
 Reply = BaseModel | str | GroundworkError
 """A value for parse(), a text for stream(), a ModelTurn for a turn, or an error for each."""
@@ -41,6 +44,8 @@ class ScriptedChatModel(ChatModel):
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
         reply = self._next(prompt)
+        if isinstance(reply, QuestionPlan) and output is PlanReply:
+            return output.model_validate(plan_reply(reply).model_dump())
         if not isinstance(reply, output):
             raise ModelFixableError(f"The model's answer does not fit the schema {output.__name__}.")
         return reply

@@ -74,7 +74,7 @@ async def nothing_readable(stage: Stage) -> None:
 async def listing(stage: Stage) -> None:
     """Ask which documents there are."""
     stage.model.script(
-        plan=[plan(query_type="LISTING", intent="exploratory", **NO_DETAILS)],
+        plan=[plan(query_type="LISTING", **NO_DETAILS)],
         answer=["<answer>There are two reports and a manual."],
     )
     await stage.ask("Which documents are there?")
@@ -85,7 +85,7 @@ async def filtered_listing(stage: Stage) -> None:
     """Ask for documents of one kind."""
     kind = [{"field": "document_type", "values": ["report"]}]
     stage.model.script(
-        plan=[plan(query_type="METADATA_SEARCH", intent="exploratory", filters=kind, **NO_DETAILS)],
+        plan=[plan(query_type="METADATA_SEARCH", filters=kind, **NO_DETAILS)],
         answer=["<answer>Two reports."],
     )
     await stage.ask("How many reports are there?")

@@ -16,12 +16,8 @@ ROSE = (
     'to 53 million euros. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
 )
 READY = "I have what I need."
-BOTH = plan(
-    query_type="COMPARISON",
-    intent="compare_docs",
-    standalone_question=COMPARE,
-    document_references=["report 2023", "report 2024"],
-)
+NAMED = {"standalone_question": COMPARE, "document_references": ["report 2023", "report 2024"]}
+BOTH = plan(query_type="COMPARISON", intent="compare_docs", **NAMED)
 DIFFERENCE = {
     "dimension": "revenue",
     "sides": [
@@ -64,7 +60,7 @@ async def two_sub_agents(stage: Stage) -> None:
         return {"sections": [section], "claims": [claim], "uncertainty": []}
 
     stage.model.script(
-        plan=[{**BOTH, "query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"}],
+        plan=[plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary", **NAMED)],
         report=[report, report],
         answer=[ROSE],
     )

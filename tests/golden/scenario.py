@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shared.runs.plan import QuestionPlan
+from tests.fakes.plans import plan_reply
 from tests.golden.stage import Driver, Stage
 
 Play = Callable[[Stage], Awaitable[None]]
@@ -55,8 +57,12 @@ def scenario(
 
 
 def plan(**changes: Any) -> dict[str, Any]:
-    """Return the fields of a plan for the question about the pump's pressure, with some changed."""
-    return {
+    """Return a reply that plans the question about the pump's pressure.
+
+    Args:
+        changes: fields of the stored plan that differ.
+    """
+    fields = {
         "query_type": "CONTENT_SEARCH",
         "intent": "fact_lookup",
         "standalone_question": "At what pressure does the pump run?",
@@ -75,3 +81,4 @@ def plan(**changes: Any) -> dict[str, Any]:
         ],
         **changes,
     }
+    return plan_reply(QuestionPlan.model_validate(fields)).model_dump(mode="json")

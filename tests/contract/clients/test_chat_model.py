@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
+from shared.answering.plan_reply import PlanReply
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import (
     AuthenticationError,
@@ -21,7 +22,6 @@ from shared.platform.errors import (
 )
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.models import CallLimits, Prompt
-from shared.runs.plan import QuestionPlan
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.services import fake_settings
@@ -93,7 +93,7 @@ async def test_what_goes_wrong_becomes_an_error_of_ours(
     make_model: MakeModel, knobs: str, error: type[GroundworkError]
 ) -> None:
     with pytest.raises(error) as raised:
-        await make_model(knobs).parse(PLAN, QuestionPlan, CallLimits(timeout_s=20, max_retries=0))
+        await make_model(knobs).parse(PLAN, PlanReply, CallLimits(timeout_s=20, max_retries=0))
     assert type(raised.value) is error
 
 

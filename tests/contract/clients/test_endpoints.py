@@ -12,6 +12,7 @@ import httpx
 import pytest
 from PIL import Image
 
+from shared.answering.plan_reply import PlanReply
 from shared.answering.profiles import EvidenceReport
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import AuthenticationError, ConfigurationError, GroundworkError
@@ -20,7 +21,6 @@ from shared.platform.language_models.embeddings import OpenAIEmbedder
 from shared.platform.language_models.endpoint import connect_model
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import CallLimits, Message, Prompt, ToolDefinition
-from shared.runs.plan import QuestionPlan
 from tests.contract.clients.endpoint_shapes import KINDS, SHAPES, StaticCredentials, shape
 from tests.fakes.services import fake_settings
 from tests.servers import MODEL_TOKEN, ModelServer
@@ -91,7 +91,7 @@ async def make(model_server: ModelServer) -> Any:
 
 async def answers(model: OpenAIChatModel) -> dict[str, Any]:
     """Return the result of each method, without ids and token counts, which may differ."""
-    plan = await model.parse(PLAN, QuestionPlan, LIMITS)
+    plan = await model.parse(PLAN, PlanReply, LIMITS)
     text = "".join([piece async for piece in model.stream(ANSWER, LIMITS)])
     pieces = [piece async for piece in model.stream_output(REPORT, EvidenceReport, LIMITS)]
     report = EvidenceReport.model_validate_json("".join(piece for piece in pieces if isinstance(piece, str)))
@@ -120,7 +120,7 @@ async def whole(make: Make) -> dict[str, Any]:
 
 
 def test_an_endpoint_with_everything_answers_with_content(whole: dict[str, Any]) -> None:
-    assert whole["plan"].search_queries
+    assert whole["plan"].searches
     assert 'quote="The maximum pressure is 250 bar."' in whole["answer"]
     assert whole["report"].claims
     assert whole["calls"] == [("rag_semantic_search", '{"query": "What is the maximum pressure?"}')]
@@ -188,7 +188,7 @@ async def test_a_refusal_is_learned_once(make: Make, requests_of: Callable[[str]
     knobs = "without=json_schema+json_object+max_completion_tokens,ttft=3"
     model, _ = make("openai by key", knobs)
     for number in range(4):
-        await model.parse(PLAN, QuestionPlan, LIMITS)
+        await model.parse(PLAN, PlanReply, LIMITS)
         assert requests_of(knobs) == 4 + number, "three refusals, then none"
 
 
@@ -197,11 +197,11 @@ async def test_who_says_what_the_endpoint_has_pays_for_no_refusal(
 ) -> None:
     knobs = "without=json_schema+json_object+max_completion_tokens,ttft=4"
     model, _ = make("openai by key", knobs, model_features="tools, max_tokens, system_role")
-    await model.parse(PLAN, QuestionPlan, LIMITS)
+    await model.parse(PLAN, PlanReply, LIMITS)
     assert requests_of(knobs) == 1
     wrong, _ = make("openai by key", knobs, model_features="json_schema,max_tokens,system_role")
     with pytest.raises(GroundworkError, match="json_schema"):
-        await wrong.parse(PLAN, QuestionPlan, LIMITS)
+        await wrong.parse(PLAN, PlanReply, LIMITS)
 
 
 async def test_a_limit_that_is_accepted_and_ignored_goes_by_its_older_name_afterwards(make: Make) -> None:
@@ -225,7 +225,7 @@ async def test_a_wrong_proof_names_what_to_check_in_azure(
     make: Make, name: str, changes: dict[str, Any]
 ) -> None:
     model, embedder = make(f"{name} by key", **changes)
-    calls: list[Awaitable[Any]] = [model.parse(PLAN, QuestionPlan, LIMITS), embedder.embed(["a"], LIMITS)]
+    calls: list[Awaitable[Any]] = [model.parse(PLAN, PlanReply, LIMITS), embedder.embed(["a"], LIMITS)]
     for call in calls:
         with pytest.raises(AuthenticationError) as refused:
             await call
@@ -241,7 +241,7 @@ async def test_a_deployment_that_does_not_exist_is_named_by_its_setting(
     connection = connect_model(settings, StaticCredentials(MODEL_TOKEN))
     model = OpenAIChatModel(connection, "nobody", model_endpoint(settings))
     with pytest.raises(ConfigurationError) as unknown:
-        await model.parse(PLAN, QuestionPlan, LIMITS)
+        await model.parse(PLAN, PlanReply, LIMITS)
     assert "CHAT_MODEL" in unknown.value.hints[0]
     await connection.close()
 

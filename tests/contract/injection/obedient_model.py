@@ -52,10 +52,9 @@ def _stands_in(text: str, user: str) -> bool:
 
 def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
     value = _least(schema["schema"], schema["schema"].get("$defs", {}))
-    if schema["name"] == "QuestionPlan":
+    if schema["name"] == "PlanReply":
         question = user.partition("<question>")[2].partition("</question>")[0]
-        value |= {"query_type": "CONTENT_SEARCH", "intent": "fact_lookup", "standalone_question": question}
-        value["search_queries"] = [question]
+        value |= {"kind": "fact", "question": question, "searches": [question]}
     if schema["name"] == "RepairedQuotations":
         claims = re.findall(r'<claim number="(\d+)" doc_id="([^"]*)">', user)
         value = {

@@ -28,24 +28,14 @@ SEARCH: ChatCompletionToolParam = {
 }
 
 
-class PlannedTodo(BaseModel):
-    description: str
-    acceptance_criteria: str
-    dependencies: list[int]
-
-
-class QuestionPlan(BaseModel):
+class PlanReply(BaseModel):
     """A schema as an application would request it; the server reads it from the request."""
 
-    query_type: Literal["LISTING", "CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH", "COMPARISON"]
-    intent: Literal[
-        "fact_lookup", "doc_summary", "compare_docs", "evidence_trace", "exploratory", "procedural"
-    ]
-    standalone_question: str
-    search_queries: list[str]
+    kind: Literal["fact", "procedure", "evidence", "overview", "summary", "comparison", "listing"]
+    question: str | None
+    searches: list[str]
     keywords: list[str]
-    document_references: list[str]
-    todo: list[PlannedTodo]
+    documents: list[str]
 
 
 class Unheard(BaseModel):
@@ -89,13 +79,13 @@ async def test_a_plan_is_parsed_into_the_callers_model(client: AsyncOpenAI) -> N
         '<turn role="assistant">12 kg.</turn></conversation><question>How do I clean it?</question>'
     )
     reply = await client.chat.completions.parse(
-        model=CHAT, messages=[{"role": "user", "content": message}], response_format=QuestionPlan
+        model=CHAT, messages=[{"role": "user", "content": message}], response_format=PlanReply
     )
     plan = reply.choices[0].message.parsed
     assert plan is not None
-    assert (plan.query_type, plan.intent) == ("CONTENT_SEARCH", "fact_lookup")
-    assert plan.standalone_question == "How do I clean it (X200)?"
-    assert plan.search_queries == ["clean x200"]
+    assert plan.kind == "fact"
+    assert plan.question == "How do I clean it (X200)?"
+    assert plan.searches == ["clean x200"]
 
 
 async def test_an_unheard_schema_is_still_parsed(client: AsyncOpenAI) -> None:
@@ -136,7 +126,7 @@ async def test_the_token_limit_ends_free_text_but_keeps_citations_whole(client: 
         await client.chat.completions.parse(
             model=CHAT,
             messages=[{"role": "user", "content": "<question>x</question>"}],
-            response_format=QuestionPlan,
+            response_format=PlanReply,
             max_completion_tokens=5,
         )
     both = PROMPT.replace("At which pressure", "What is the maximum pressure and at which pressure")

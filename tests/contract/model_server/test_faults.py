@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from shared.answering.profiles import ComparatorReport
 from tests.contract.model_server.conftest import CHAT, EMBEDDING
-from tests.contract.model_server.test_chat import PROMPT, QuestionPlan
+from tests.contract.model_server.test_chat import PROMPT, PlanReply
 from tests.contract.model_server.test_sub_agents import NEW, OLD, TOOLS, task
 
 pytestmark = pytest.mark.contract
@@ -20,7 +20,7 @@ async def plan(client: AsyncOpenAI, knobs: str) -> ChatCompletion:
     return await client.chat.completions.parse(
         model=f"{CHAT}@{knobs}",
         messages=[{"role": "user", "content": "<question>What is new?</question>"}],
-        response_format=QuestionPlan,
+        response_format=PlanReply,
     )
 
 

@@ -10,7 +10,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from tests.contract.model_server.conftest import CHAT, EMBEDDING, OpenClient, elapsed_s
-from tests.contract.model_server.test_chat import SEARCH, QuestionPlan
+from tests.contract.model_server.test_chat import SEARCH, PlanReply
 
 pytestmark = pytest.mark.contract
 HELLO = "Hello there"
@@ -121,7 +121,7 @@ async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client:
         await client.chat.completions.parse(
             model=f"{CHAT}@garbage=content",
             messages=[{"role": "user", "content": HELLO}],
-            response_format=QuestionPlan,
+            response_format=PlanReply,
         )
     called = await client.chat.completions.create(
         model=f"{CHAT}@garbage=content",

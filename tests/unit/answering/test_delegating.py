@@ -132,7 +132,7 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
 
 
 async def test_a_listing_is_decided_on_too() -> None:
-    listing = Model(plan(query_type="LISTING", intent="exploratory"), answer="Three documents.")
+    listing = Model(plan(query_type="LISTING"), answer="Three documents.")
     _, events = await ask(await corpus_services(listing))
     assert len(decisions(events)) == 1
 

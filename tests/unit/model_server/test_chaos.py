@@ -36,7 +36,7 @@ def test_a_fault_goes_before_what_the_name_says_and_leaves_the_rest() -> None:
 
 def test_knobs_of_a_group_are_for_each_of_its_tasks() -> None:
     knobs = parse_knobs("stall=1,only=plan+sub_agent")
-    assert knobs.apply_to("QuestionPlan")
+    assert knobs.apply_to("PlanReply")
     assert knobs.apply_to("EvidenceReport")
     assert not knobs.apply_to("documents")
     assert Knobs().apply_to("anything")

@@ -4,12 +4,14 @@ import pytest
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.plans import plan_question, references_of, rewrite_query, standalone
+from shared.answering.plan_reply import PlanReply
 from shared.runs.plan import QuestionPlan
 from tests.unit.model_server.conftest import request
 
 
 def plan(embedder: EmbeddingService, question: str) -> QuestionPlan:
-    return QuestionPlan.model_validate(plan_question(request(f"<question>{question}</question>"), embedder))
+    reply = plan_question(request(f"<question>{question}</question>"), embedder)
+    return PlanReply.model_validate(reply).to_plan()
 
 
 @pytest.mark.parametrize(

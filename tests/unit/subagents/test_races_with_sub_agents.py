@@ -27,6 +27,7 @@ from shared.runs.journal import read_journal
 from shared.runs.models import ChatRequest
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
+from tests.fakes.plans import plan_reply
 from tests.fakes.services import fake_settings
 from tests.unit.answering.test_races import RacingLog, cancel, find_dead, require_one_end
 from tests.unit.answering.test_revival import Host
@@ -53,7 +54,7 @@ class DelegatingModel(ScriptedChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        reply = plan(intent="procedural")
+        reply = plan_reply(plan(intent="procedural"))
         assert isinstance(reply, output)
         return reply
 

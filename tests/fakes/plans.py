@@ -1,0 +1,23 @@
+"""Plans as a model would write them, for tests that describe a plan by its stored form."""
+
+from shared.answering.plan_reply import TYPES, PlanDetails, PlanReply
+from shared.runs.plan import QuestionPlan
+
+KINDS = {types: kind for kind, types in TYPES.items()}
+
+
+def plan_reply(plan: QuestionPlan) -> PlanReply:
+    """Return the reply that becomes the plan.
+
+    Raises:
+        KeyError: no reply has this type together with this intent.
+    """
+    details = PlanDetails.model_validate(plan.model_dump(include=set(PlanDetails.model_fields)))
+    return PlanReply(
+        kind=KINDS[plan.query_type, plan.intent],
+        language=plan.language,
+        question=plan.standalone_question or None,
+        searches=plan.search_queries,
+        documents=plan.document_references,
+        more=details if any(dict(details).values()) else None,
+    )
