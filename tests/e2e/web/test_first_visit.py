@@ -34,7 +34,7 @@ def test_an_empty_thread_offers_questions_about_readable_documents(
         words
         for title, name in titles.items()
         if name not in readable_by(who)
-        for words in (f"“{title}”", name)
+        for words in (title.replace(":", "").casefold(), name)
     }
     with opened(browser, stack.base_url, who.user_id) as watched:
         page = watched.page
@@ -42,13 +42,17 @@ def test_an_empty_thread_offers_questions_about_readable_documents(
         questions = page.locator(".suggestions button")
         expect(questions).to_have_count(4)
         shown = questions.all_inner_texts()
-        assert not [words for words in secret for question in shown if words in question]
+        text = "\n".join(shown).replace(":", "").casefold()
+        assert not [words for words in secret if words in text]
         expect(page.locator(".welcome")).to_contain_text("You can ask about")
         expect(page.locator(".stand-in")).to_contain_text("not a language model")
         assert watched.axe() == []
-        questions.last.click()
-        expect(page.locator(".question-text")).to_have_text(shown[-1])
-        answered(page)
+        for question in shown:
+            page.click(".sidebar .nav-link >> nth=0")
+            questions.get_by_text(question, exact=True).click()
+            expect(page.locator(".question-text")).to_have_text(question)
+            answered(page)
+            expect(page.locator(".gap")).to_have_count(0)  # the documents answer it
 
 
 def test_a_phone_shows_the_greeting_first(stack: LocalStack, browser: Browser) -> None:
