@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -42,39 +42,37 @@ def render_settings() -> str:
 
 
 def render_errors() -> str:
-    """Return a Markdown table of all error codes, sorted by status. The meaning is the first line of the
+    """Return a Markdown list of all error codes, sorted by status. The meaning is the first line of the
     class docstring.
     """
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
         errors.setdefault((error.status, error.code), error)  # a subclass may have the code of its base class
-    lines = ["| code | status | retry | meaning |", "|---|---|---|---|"]
+    lines = []
     for (status, code), error in sorted(errors.items()):
         meaning = (error.__doc__ or "").split("\n")[0]
-        lines.append(f"| `{code}` | {status} | {'yes' if error.retryable else 'no'} | {meaning} |")
+        lines.append(f"- {status} `{code}`{' (retry)' if error.retryable else ''}: {meaning}")
     return "\n".join(lines)
 
 
 def render_tools() -> str:
-    """Return a Markdown section for each tool, with its results and parameters."""
+    """Return a Markdown section for each tool, with its results, parameters and their defaults."""
     return "\n\n".join(_tool(tool) for tool in TOOLS.values())
 
 
 def _tool(tool: type[Tool]) -> str:
     schema = tool.parameters.plain_schema()
-    required = schema.get("required", ())
     optional = "Optional. " if tool.is_optional else ""
-    lines = [f"### `{tool.name}`", "", f"{optional}{tool.documentation}", ""]
-    for name, parameter in schema["properties"].items():
-        values = ", ".join(f"`{value}`" for value in parameter.get("enum", ()))
-        default = f"default `{json.dumps(parameter['default'])}`" if "default" in parameter else "optional"
-        kind = values or ("" if parameter["type"] == "string" else parameter["type"])
-        facts = "; ".join(filter(None, (kind, "required" if name in required else default)))
-        text = f": {parameter['description']}" if "description" in parameter else ""
-        if name == "filters":
-            text = ": [fields and values](#filters)"
-        lines.append(f"- `{name}` ({facts}){text}")
-    return "\n".join(lines)
+    parameters = ", ".join(_parameter(name, facts, schema) for name, facts in schema["properties"].items())
+    return f"### `{tool.name}`\n\n{optional}{tool.documentation}\n\nParameters: {parameters}."
+
+
+def _parameter(name: str, facts: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return a parameter with its default, such as `top_k=10`, and the values of an enumeration."""
+    empty = {} if facts["type"] == "object" else None  # a default_factory is not part of the schema
+    default = "" if name in schema.get("required", ()) else f"={json.dumps(facts.get('default', empty))}"
+    values = ", ".join(f"`{value}`" for value in facts.get("enum", ()))
+    return f"`{name}{default}`{f' ({values})' if values else ''}"
 
 
 def render_log_events() -> str:
