@@ -69,8 +69,8 @@ def _tool(tool: type[Tool]) -> str:
 
 def _parameter(name: str, facts: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return a parameter with its default, such as `top_k=10`, and the values of an enumeration."""
-    empty = {} if facts["type"] == "object" else None  # a default_factory is not part of the schema
-    default = "" if name in schema.get("required", ()) else f"={json.dumps(facts.get('default', empty))}"
+    # A default_factory is not part of the schema; only objects have one.
+    default = "" if name in schema.get("required", ()) else f"={json.dumps(facts.get('default', {}))}"
     values = ", ".join(f"`{value}`" for value in facts.get("enum", ()))
     return f"`{name}{default}`{f' ({values})' if values else ''}"
 

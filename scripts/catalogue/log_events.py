@@ -24,7 +24,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "bot.token_refused": LogEvent("warning", "a chat request had no valid token; `reason` names the check"),
     "bot.update_failed": LogEvent(
         "warning",
-        "an update of a streamed message failed; the next update includes its text",
+        "an update of a streamed message failed; the next one includes its text",
     ),
     "channel.question_left_open": LogEvent(
         "warning",
@@ -33,54 +33,42 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "channel.rating_ignored": LogEvent("info", "a rating of an unknown message, or by another user"),
     "channel.step_failed": LogEvent(
         "warning",
-        "a step of a chat reply failed; it is retried, or the user gets a message",
+        "a step of a chat reply failed; it is retried or reported",
     ),
-    "channel.stream_failed": LogEvent(
-        "warning", "streaming a message failed; the complete answer is sent at the end"
-    ),
+    "channel.stream_failed": LogEvent("warning", "streaming failed; the answer is sent at the end"),
     "child.terminate_failed": LogEvent(
         "warning",
-        "a sub-agent could not be terminated; it ends at its deadline",
+        "a sub-agent could not be terminated before its deadline",
     ),
-    "citations.read_failed": LogEvent(
-        "warning", "cited passages of the previous answer could not be reloaded"
-    ),
+    "citations.read_failed": LogEvent("warning", "passages cited before could not be reloaded"),
     "delegation.editions_late": LogEvent("warning", "the search for other editions of a document timed out"),
     "delegation.failed": LogEvent("warning", "the delegation policy failed; no sub-agents are used"),
     "delegation.sizes_late": LogEvent(
         "warning",
-        "measuring documents timed out; page counts are used instead",
+        "measuring documents timed out; page counts are used",
     ),
     "document.copies_failed": LogEvent(
         "warning", "a change was stored but not copied to the indexes; an ingestion copies it"
     ),
-    "document.reconcile_failed": LogEvent(
-        "warning", "a document could not be reconciled; the next run retries it"
-    ),
+    "document.reconcile_failed": LogEvent("warning", "a document could not be reconciled; it is retried"),
     "documents.metadata_late": LogEvent("warning", "loading titles and dates timed out"),
-    "documents.read_failed": LogEvent(
-        "warning", "documents could not be read in full; passages are used instead"
-    ),
+    "documents.read_failed": LogEvent("warning", "documents could not be read in full; passages are used"),
     "documents.reconciled": LogEvent(
         "info",
         "a reconciliation finished: `started`, `removed`, `expired_uploads`, `left`, `share`",
     ),
     "figure.caption_fallback": LogEvent(
         "warning",
-        "the vision model failed; the surrounding text is used as the caption",
+        "the vision model failed; surrounding text is the caption",
     ),
-    "figure.read_failed": LogEvent("warning", "a picture could not be read; the model gets its caption only"),
+    "figure.read_failed": LogEvent("warning", "a picture could not be read; only its caption is used"),
     "figure.sign_failed": LogEvent("warning", "a picture's URL could not be signed"),
     "figure.unreadable": LogEvent("warning", "a picture in a PDF could not be decoded"),
     "gap.search_failed": LogEvent("warning", "the search for missing evidence failed"),
-    "histories.purge_timed_out": LogEvent(
-        "warning", "purging histories exceeded 240 s; it continues in the next hour"
-    ),
+    "histories.purge_timed_out": LogEvent("warning", "purging histories exceeded 240 s; it continues later"),
     "histories.purged": LogEvent("info", "expired orchestration histories were purged"),
     "http.defect": LogEvent("error", "a bug, with traceback; the caller got a 500"),
-    "idempotency.release_failed": LogEvent(
-        "warning", "an idempotency key could not be released; it expires after a day"
-    ),
+    "idempotency.release_failed": LogEvent("warning", "an idempotency key could not be released; it expires"),
     "idempotency.store_failed": LogEvent(
         "warning",
         "a key's result could not be stored; a retry looks it up",
@@ -88,7 +76,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "identity.directory_failed": LogEvent("warning", "Microsoft Graph failed; the request was rejected"),
     "identity.names_failed": LogEvent(
         "warning",
-        "Microsoft Graph failed; the web page shows group ids instead of names",
+        "Microsoft Graph failed; group ids are shown instead of names",
     ),
     "index.changed": LogEvent("info", "an index was created or extended"),
     "index.outdated": LogEvent(
@@ -101,7 +89,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     ),
     "ingestion.defect": LogEvent("error", "a bug in the ingestion of a file, with traceback"),
     "ingestion.died_again": LogEvent(
-        "warning", "an ingestion died four times in a row; it is started again after five minutes"
+        "warning", "an ingestion died four times in a row; it restarts after five minutes"
     ),
     "ingestion.place_kept": LogEvent(
         "warning", "an ended ingestion could not pass on its place; the next check does so within seconds"
@@ -112,7 +100,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     ),
     "instance.restart_failed": LogEvent(
         "warning",
-        "a lost orchestration could not be restarted; the timer retries",
+        "a lost orchestration could not be restarted; it is retried",
     ),
     "instance.restarted": LogEvent("warning", "a lost reply was restarted"),
     "metadata.fallback": LogEvent("warning", "the model failed; metadata was extracted by rules"),
@@ -121,7 +109,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "page.render_failed": LogEvent("warning", "a page could not be rendered; only its text is shown"),
     "parser.landlock_missing": LogEvent(
         "warning",
-        "parser processes can read the app's files ([remaining protection](operate.md#parsers))",
+        "parsers can read the app's files ([protection](operate.md#parsers))",
     ),
     "parser_service.failed": LogEvent("warning", "the parser service failed; the local parser was used"),
     "plan.fallback": LogEvent("warning", "the model failed; the plan was made by rules"),
@@ -130,31 +118,28 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "retention.finished": LogEvent("info", "records past their retention period were deleted"),
     "retention.purge_failed": LogEvent(
         "error",
-        "records of a `kind` could not be purged; retried in the next hour",
+        "records of a `kind` could not be purged; it is retried",
     ),
     "run.restarted": LogEvent("warning", "a lost run was restarted; it fails after three restarts"),
     "run.terminate_failed": LogEvent(
         "warning",
-        "a cancelled run's orchestration could not be terminated; its remaining steps do nothing",
+        ("a cancelled run's orchestration could not be terminated; its steps do nothing"),
     ),
     "search.answered": LogEvent("info", "a query: `search_query`, `result_count`, `search_latency_ms`"),
     "search.keyword_only": LogEvent("warning", "no query vector is available; only keywords are searched"),
     "search.names_failed": LogEvent("warning", "named documents could not be looked up"),
     "search.ranker_refused": LogEvent(
-        "warning", "the semantic ranker rejected a query; it is not used for ten minutes"
+        "warning", "the semantic ranker rejected a query; unused for ten minutes"
     ),
     "search.retried": LogEvent("warning", "searches exceeded `limit_s`; they are retried once"),
     "search.timed_out": LogEvent("warning", "queries timed out; partial results are used"),
     "sharepoint.address_failed": LogEvent(
         "error",
-        "a URL in `SHAREPOINT_LIBRARIES` cannot be resolved; its libraries keep their state",
+        "a URL in `SHAREPOINT_LIBRARIES` cannot be resolved",
     ),
     "sharepoint.defect": LogEvent(
         "error",
-        (
-            "a bug in the synchronisation of `library_id`; the library is hidden after a day "
-            "without synchronisation"
-        ),
+        ("a bug in the synchronisation of `library_id`"),
     ),
     "sharepoint.library_closed": LogEvent(
         "error",
@@ -167,13 +152,11 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "sharepoint.run_failed": LogEvent(
         "warning", "synchronisation of `library_id` failed; the next run continues"
     ),
-    "sharepoint.start_failed": LogEvent(
-        "warning", "a synchronisation could not be started; the next timer run retries"
-    ),
+    "sharepoint.start_failed": LogEvent("warning", "a synchronisation could not be started; it is retried"),
     "step.failed": LogEvent(
         "warning", "a step failed; it is retried, ends the run, or leaves out a part of a summary"
     ),
-    "stream.reader_stalled": LogEvent("warning", "a client read nothing for a minute and was disconnected"),
+    "stream.reader_stalled": LogEvent("warning", "a client that stalled for a minute was disconnected"),
     "sub_agent.control_failed": LogEvent("warning", "the store of slots and circuit breakers is unavailable"),
     "sub_agent.defect": LogEvent("error", "a bug in a sub-agent; the answer doesn't use it"),
     "sub_agent.event_lost": LogEvent(
@@ -187,26 +170,26 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "table.recompute_failed": LogEvent("warning", "a query could not be repeated; its numbers are withheld"),
     "table.rows_failed": LogEvent("warning", "the cited rows could not be marked on the page"),
     "tables.search_failed": LogEvent("warning", "the search for tables failed"),
-    "telemetry.export_failed": LogEvent("warning", "exporting to a receiver failed; logged once per outage"),
+    "telemetry.export_failed": LogEvent("warning", "exporting to a receiver failed (once per outage)"),
     "telemetry.export_resumed": LogEvent("info", "exporting works again"),
     "telemetry.receiver_invalid": LogEvent("error", "the setting of a telemetry receiver is invalid"),
     "texts.embedded": LogEvent("info", "a call to the embedding model"),
     "tool.defect": LogEvent("error", "a bug in a tool; the model gets an error"),
     "tool.failed": LogEvent("info", "an expected error in a tool; the model gets the reason"),
     "trace.incomplete": LogEvent("warning", "spans of a run are missing"),
-    "turn.dropped": LogEvent("warning", "a turn is not remembered because its message could not be queued"),
+    "turn.dropped": LogEvent("warning", "a turn could not be queued and is not remembered"),
     "turn.store_failed": LogEvent("warning", "a turn could not be remembered; it is retried"),
-    "user_erasure.continued": LogEvent("info", "a pass exceeded its time limit; the next message continues"),
+    "user_erasure.continued": LogEvent("info", "a pass exceeded its time limit and continues later"),
     "user_erasure.ended": LogEvent(
         "info",
-        "an erasure finished, with counts in `erased`; `failed`: the user still uses the app",
+        "an erasure finished; `failed`: the user is still active",
     ),
     "user_erasure.requested": LogEvent(
         "info",
         "`user_id` requested the erasure of `subject` (both pseudonyms)",
     ),
     "user_erasure.unreadable": LogEvent(
-        "error", "a stored item cannot be read; runs and summaries are erased by id, others expire"
+        "error", "a stored item cannot be read; it expires or is erased by id"
     ),
     "user_limits.failed": LogEvent("warning", "the store of limits is unavailable; the caller was admitted"),
 }

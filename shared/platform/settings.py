@@ -166,7 +166,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     """Search service. Connection to Azure AI Search and the names of its indexes."""
 
     endpoint: str = Field(
-        description="URL of the search service that holds the indexes.",
+        description="URL of the search service.",
         examples=["https://NAME.search.windows.net"],
     )
     api_key: str | None = Field(
@@ -174,7 +174,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     )
     admin_client_id: str | None = Field(
         default=None,
-        description="Client id of a managed identity for creating indexes; unset = the app's identity.",
+        description="Client id of the identity that creates indexes; unset = the app's.",
     )
     content_index: str = Field(default="content-blocks", description="Name of the index of blocks.")
     documents_index: str = Field(default="documents-metadata", description="Name of the index of documents.")
@@ -186,7 +186,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     semantic_ranker: bool = Field(
         alias="SEMANTIC_RANKER",
         default=False,  # Semantic ranking is billed per query and not available in every tier and region.
-        description="Whether to rerank search results with the search service's semantic ranker.",
+        description="Whether to rerank results with the semantic ranker.",
     )
 
 
@@ -197,34 +197,32 @@ class StorageSettings(SettingsGroup):
         alias="DocumentsStorage",
         default=None,
         description=(
-            "Connection string of the documents' storage account; unset = managed identity and the "
-            "settings `DocumentsStorage__…`."
+            "Connection string of the documents' storage; unset = managed identity and `DocumentsStorage__…`."
         ),
         repr=False,
     )
     blob_uri: str | None = Field(
         alias="DocumentsStorage__blobServiceUri",
         default=None,
-        description="Blob endpoint of the documents' storage account.",
+        description="Blob endpoint of the documents' storage.",
         examples=["https://NAME.blob.core.windows.net"],
     )
     queue_uri: str | None = Field(
         alias="DocumentsStorage__queueServiceUri",
         default=None,
-        description="Queue endpoint of the documents' storage account.",
+        description="Queue endpoint of the documents' storage.",
         examples=["https://NAME.queue.core.windows.net"],
     )
     table_uri: str | None = Field(
         alias="DocumentsStorage__tableServiceUri",
         default=None,
-        description="Table endpoint of the documents' storage account.",
+        description="Table endpoint of the documents' storage.",
         examples=["https://NAME.table.core.windows.net"],
     )
     tables_endpoint: str | None = Field(
         default=None,
         description=(
-            "Table endpoint of a separate account, such as Cosmos DB for Table; unset = the "
-            "documents' storage account."
+            "Table endpoint of a separate account, such as Cosmos DB; unset = the documents' storage."
         ),
         examples=["https://NAME.table.cosmos.azure.com"],
     )
@@ -262,7 +260,7 @@ class ModelSettings(SettingsGroup):
         examples=["https://api.openai.com/v1"],
     )
     openai_api_key: str | None = Field(
-        default=None, description="API key for OPENAI_BASE_URL, if the endpoint needs one.", repr=False
+        default=None, description="API key for OPENAI_BASE_URL, if needed.", repr=False
     )
     azure_openai_endpoint: str | None = Field(
         default=None,
@@ -318,18 +316,20 @@ class ModelSettings(SettingsGroup):
     effort_with_tools: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_TOOLS",
         default="none",
-        description="Reasoning effort for turns with tools: none, minimal, low, medium or high; auto = the "
-        "model's default.",
+        description=(
+            "Reasoning effort for turns with tools: none, minimal, low, medium, high; auto = the "
+            "model's default."
+        ),
     )
     effort_of_short_calls: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_SHORT",
         default="minimal",
-        description="Reasoning effort for short calls, such as planning and quotation repair.",
+        description="Reasoning effort for short calls, such as planning.",
     )
     effort_of_writing: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_WRITING",
         default="low",
-        description="Reasoning effort for long texts, such as reports and summaries.",
+        description="Reasoning effort for reports and summaries.",
     )
     # extra tokens for hidden reasoning; 700 to 1,400 were observed at medium effort
     reasoning_room_tokens: int = constant(3_000)
@@ -347,20 +347,20 @@ class ModelSettings(SettingsGroup):
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
         default=0.75,  # list price of gpt-5.4-mini, which the deployment uses by default
         ge=0,
-        description="Price of one million input tokens of CHAT_MODEL in US dollars. Budgets use it.",
+        description="US dollars per million input tokens, for budgets.",
     )
     cached_input_usd_per_million_tokens: float | None = Field(
         alias="CHAT_MODEL_CACHED_INPUT_USD_PER_MILLION_TOKENS",
         default=None,
         ge=0,
-        description="Price of one million cached input tokens in US dollars; unset = no discount.",
+        description="US dollars per million cached input tokens; unset = no discount.",
         examples=["0.075"],
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
         default=4.50,  # list price of gpt-5.4-mini
         ge=0,
-        description="Price of one million output tokens in US dollars.",
+        description="US dollars per million output tokens.",
     )
 
     @property
@@ -452,15 +452,13 @@ class IngestionSettings(SettingsGroup):
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
         default="tesseract",
-        description="OCR engine for pages without text. Used only if PARSER_BACKEND is local.",
+        description="OCR engine for pages without text, if PARSER_BACKEND is local.",
     )
     # fits, together with PARSE_TIMEOUT_S, into the host's limit of 10 minutes
     parser_service_timeout_s: float = constant(180)
     document_intelligence_endpoint: _HttpUrl | None = Field(
         default=None,
-        description=(
-            "URL of the Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION."
-        ),
+        description="URL of the Azure Document Intelligence resource.",
         examples=["https://NAME.cognitiveservices.azure.com"],
     )
     document_intelligence_key: str | None = Field(
@@ -470,17 +468,15 @@ class IngestionSettings(SettingsGroup):
     )
     docling_endpoint: _HttpUrl | None = Field(
         default=None,
-        description="URL of a docling-serve instance, for PARSER_BACKEND=docling.",
+        description="URL of docling-serve, for PARSER_BACKEND=docling.",
         examples=["http://docling:5001"],
     )
     docling_api_key: str | None = Field(
-        default=None, description="API key of docling-serve, if it needs one.", repr=False
+        default=None, description="API key of docling-serve, if needed.", repr=False
     )
     default_access: str = Field(
         default="",
-        description=(
-            "Access list for documents uploaded without one, comma separated; empty = only the owner."
-        ),
+        description="Access list of new documents, comma separated; empty = only the owner.",
     )
 
     @model_validator(mode="after")
@@ -535,7 +531,7 @@ class AnsweringSettings(SettingsGroup):
         ge=0,
         le=3,
         description=(
-            "Maximum number of figures in a prompt, about 1,000 tokens each; 0 also disables `view_figure`."
+            "Maximum number of figures per prompt (1,000 tokens each); 0 also disables `view_figure`."
         ),
     )
     organisation: str = Field(
@@ -547,7 +543,7 @@ class AnsweringSettings(SettingsGroup):
     )
     default_timezone: TimezoneName = Field(
         default="UTC",
-        description='Default time zone of questions; it determines the meaning of "today".',
+        description='Default time zone of questions, for "today".',
         examples=["Europe/Berlin"],
     )
     agents_folder: str = Field(
@@ -575,10 +571,7 @@ class ConversationSettings(SettingsGroup):
     turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
     sharing: bool = Field(
         default=False,
-        description=(
-            "Whether users may share answers with colleagues. While this is disabled, existing shares "
-            "cannot be opened."
-        ),
+        description="Whether users may share answers and open shared ones.",
     )
     run_retention_days: int = Field(
         default=30,
@@ -618,9 +611,7 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
 class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     """Limits of sub-agents. How many may run, how long, and with which tools."""
 
-    enabled: bool = Field(
-        default=True, description="Whether complex questions may be delegated to sub-agents."
-    )
+    enabled: bool = Field(default=True, description="Whether questions may be delegated to sub-agents.")
     max_per_request: int = Field(
         default=2, ge=0, le=10, description="Maximum number of sub-agents per question."
     )
@@ -638,7 +629,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     max_active: int = Field(
         default=20,  # enough for ten questions with two sub-agents each; unmeasured
         ge=0,
-        description="Maximum number of concurrent sub-agents across all instances of the app.",
+        description="Maximum number of concurrent sub-agents of all instances.",
     )
     max_queue_depth: int = constant(20)  # same as the default of `max_active`; unmeasured
     restricted_tools_only: bool = Field(
@@ -707,7 +698,7 @@ class BudgetSettings(SettingsGroup):
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",
-        description="tight = the smallest budgets. Budgets that are set explicitly take precedence.",
+        description="tight = small budgets; explicit ones take precedence.",
         examples=["tight"],
     )
     max_total_tokens_per_request: int = Field(
@@ -715,7 +706,7 @@ class BudgetSettings(SettingsGroup):
     )
     max_child_tokens: int = constant(30_000)  # unmeasured
     max_subagent_cost_usd: float = Field(
-        default=0.30, ge=0, description="Maximum cost of all sub-agents of a question in US dollars."
+        default=0.30, ge=0, description="Maximum cost of a question's sub-agents in US dollars."
     )
     max_child_cost_usd: float = constant(0.12)  # unmeasured
     max_total_latency_ms: int = Field(
@@ -757,7 +748,7 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
         description="Type of the search engine; `brave` always sends the key as X-Subscription-Token.",
     )
     key: HeaderValue | None = Field(
-        default=None, description="API key of the search engine, if it needs one.", repr=False
+        default=None, description="API key of the search engine, if needed.", repr=False
     )
     key_header: _HeaderName = Field(
         default="X-Api-Key",
@@ -855,9 +846,7 @@ class LimitSettings(SettingsGroup):
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
-        description=(
-            "Maximum number of input and output tokens of questions and summaries per user and day (UTC)."
-        ),
+        description="Maximum number of tokens of questions and summaries per user and day (UTC).",
     )
     max_daily_page_images: int = constant(5000)
 
@@ -890,7 +879,7 @@ class TelemetrySettings(SettingsGroup):
     connection_string: _Insights | None = Field(
         alias="APPLICATIONINSIGHTS_CONNECTION_STRING",
         default=None,
-        description="Connection string of the Application Insights resource for traces and metrics.",
+        description="Connection string of Application Insights.",
         examples=["InstrumentationKey=…"],
         repr=False,
     )
@@ -939,7 +928,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
 
     app_id: _EntraId | None = Field(
         default=None,
-        description="Client id of the Azure Bot identity; unset = the bot is disabled.",
+        description="Client id of the Azure Bot; unset = no bot.",
         examples=["00000000-0000-0000-0000-000000000000"],
     )
     tenant_id: _EntraId | None = Field(
@@ -949,7 +938,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     )
     cloud: Literal["public", "usgov"] = Field(
         default="public",
-        description="Microsoft cloud that hosts the bot; usgov = GCC High or DoD (docs/teams.md).",
+        description="Microsoft cloud of the bot; usgov = GCC High or DoD.",
         examples=["usgov"],
     )
     local_anonymous: bool = Field(
@@ -961,8 +950,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     attachment_host_list: _Hosts = Field(
         alias="BOT_ATTACHMENT_HOSTS",
         default=".sharepoint.com,smba.trafficmanager.net",
-        description="Hosts from which chat attachments may be downloaded, comma separated; `.NAME` = all "
-        "subdomains.",
+        description="Hosts of chat attachments, comma separated; `.NAME` = all subdomains.",
         examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
     )
     stream_seconds: float = constant(100)  # Teams limits a streamed message to 2 minutes.
@@ -993,7 +981,7 @@ class IdentitySettings(SettingsGroup):
     allowed_tenants: _OneEntraId = Field(
         default="",
         description=(
-            "Entra tenant whose users may use the app; empty = anyone admitted by App Service Authentication."
+            "Entra tenant whose users are admitted; empty = anyone admitted by App Service Authentication."
         ),
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
@@ -1009,7 +997,7 @@ class IdentitySettings(SettingsGroup):
     )
     department_claim: str | None = Field(
         default=None,
-        description="Name of the token claim that contains the user's department; unset = `department`.",
+        description="Token claim with the user's department; unset = `department`.",
         examples=["extension_0123456789abcdef0123456789abcdef_division"],
     )
     group_overage: Literal["resolve", "refuse", "ignore"] = Field(
@@ -1027,7 +1015,7 @@ class IdentitySettings(SettingsGroup):
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
-        description="URL of Microsoft Graph, which differs between Microsoft clouds.",
+        description="URL of Microsoft Graph.",
         examples=["https://graph.microsoft.us"],
     )
     # Unmeasured: a page of results takes a few tenths of a second, and a user is waiting.
@@ -1042,8 +1030,7 @@ class IdentitySettings(SettingsGroup):
     )
     publish_role: str = Field(
         default="",
-        description="Application role required for sharing a document with the organisation or everyone; "
-        "empty = no role required.",
+        description="Role required for opening documents to the organisation or everyone; empty = none.",
         examples=["publisher"],
     )
     audit_retention_days: int = Field(
@@ -1065,8 +1052,7 @@ class IdentitySettings(SettingsGroup):
         default=None,
         min_length=32,
         description=(
-            "Secret for signing development tokens, at least 32 random characters. Not allowed in hosted "
-            "deployments."
+            "Secret for development tokens, at least 32 random characters. Not allowed in hosted deployments."
         ),
         repr=False,
     )
@@ -1093,7 +1079,7 @@ class HostSettings(SettingsGroup):
     instance_memory_mb: int = Field(
         default=2048,
         ge=2048,
-        description="Memory of an instance in megabytes. The deployment sets it.",
+        description="Memory of an instance in megabytes, set by the deployment.",
     )
     public_url: _Origin | None = Field(
         default=None,
