@@ -209,6 +209,39 @@ def test_the_list_is_visible_without_scrolling(stack: LocalStack, browser: Brows
         page.unroute_all(behavior="ignoreErrors")
 
 
+def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser) -> None:
+    listed = [
+        {
+            "doc_id": f"{number:024d}",
+            "filename": f"long-{number}.md",
+            "status": "ready",
+            "tags": [],
+            "access_via": ["owner"],
+        }
+        for number in range(60)
+    ]
+    waiting: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if "limit=25" in route.request.url:
+            route.fulfill(json={"documents": listed[:25], "count": 25, "cursor": "next"})
+        else:
+            waiting.append(route)
+
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.route(re.compile(r"/api/documents\?limit="), answer)
+        page.click(".sidebar-foot .nav-link >> nth=0")
+        rows = page.locator("table.documents tbody tr")
+        expect(rows).to_have_count(25)
+        expect(page.locator(".list")).not_to_contain_text("More")  # the rest is on its way
+        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # counted meanwhile
+        assert ["limit=100" in one.request.url for one in waiting] == [True]
+        waiting[0].fulfill(json={"documents": listed, "count": 60, "cursor": None})
+        expect(rows).to_have_count(60)
+        page.unroute_all(behavior="ignoreErrors")
+
+
 def _rows() -> list[dict[str, Any]]:
     """Return index rows for 5,000 documents of Anna's."""
     moment = datetime.now(UTC)

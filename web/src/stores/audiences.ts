@@ -21,11 +21,22 @@ function note(found: readonly Audience[]): void {
   audiences.value = { ...audiences.value, ...Object.fromEntries(found.map((one) => [one.principal, one])) };
 }
 
+let loading: Promise<void> | null = null;
+
 /** Loads the user's own audiences once. After a failure the next call tries again. */
 export async function loadAudiences(): Promise<void> {
-  if (ownAudiences.value.length) return;
-  ownAudiences.value = (await read<AudienceList>("/api/me/audiences")).audiences;
-  note(ownAudiences.value);
+  loading ??= readOwn();
+  return loading;
+}
+
+async function readOwn(): Promise<void> {
+  try {
+    ownAudiences.value = (await read<AudienceList>("/api/me/audiences")).audiences;
+    note(ownAudiences.value);
+  } catch (error) {
+    loading = null;
+    throw error;
+  }
 }
 
 /** Loads the unknown names of access list entries. */

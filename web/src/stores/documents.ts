@@ -57,9 +57,9 @@ function wordsQuery(): Record<string, string> {
   return { q, match: q && (matchesAny.value ? "any" : "all") };
 }
 
-function listQuery(): string {
-  return query({ ...wordsQuery(), status: onlyStatus.value, sort: sort.value });
-}
+const listParts = () => ({ ...wordsQuery(), status: onlyStatus.value, sort: sort.value });
+
+const listQuery = () => query(listParts());
 
 // A change of what is listed ends the selection, so that no action affects documents that were filtered out.
 const listed = computed(() => JSON.stringify([filters.value, wordsQuery(), onlyStatus.value]));
@@ -91,22 +91,33 @@ effect(() => {
   if (route.value.view === "documents" && location.hash !== fragment) history.replaceState(null, "", location.pathname + location.search + fragment);
 });
 
+// The server reads the row of each document, so a list that fills the screen arrives before a whole page of it.
+const SCREEN = 25;
+const PAGE = 100;
+
 let asked = 0; // number of the latest request
 let shown = 0;
+let shownQuery: string | null = null;
 
+/** Loads the list, then the categories. A new list appears in two parts; a list on display is replaced at once. */
 export async function loadDocuments(): Promise<void> {
   const reading = (asked += 1);
   const wanted = listQuery();
   const words = wordsQuery();
   const isOutdated = () => wanted !== listQuery() || reading < shown; // a later request finished first
-  const listing = read<DocumentList>(`/api/documents?${wanted}`).then((list) => {
-    if (isOutdated()) return;
+  const list = async (limit: number) => {
+    const list = await read<DocumentList>(`/api/documents?${query({ ...listParts(), limit: String(limit) })}`);
+    if (isOutdated()) return false;
+    const isWhole = limit === PAGE || list.count < limit;
     shown = reading;
+    shownQuery = wanted;
     documents.value = list.documents;
-    cursor.value = list.cursor;
+    cursor.value = isWhole ? list.cursor : null;
     isListed.value = true;
-  });
-  // Counting takes longer, and the list does not wait for it.
+    return !isWhole;
+  };
+  const hasRest = await list(wanted === shownQuery ? PAGE : SCREEN);
+  if (isOutdated()) return;
   const counting = Promise.all([
     read<DocumentFacets>(`/api/documents/facets?${query(words)}`),
     filters.value.project_id ? read<DocumentFacets>(`/api/documents/facets?${query(words, "project_id")}`) : null,
@@ -115,7 +126,7 @@ export async function loadDocuments(): Promise<void> {
     facets.value = counts;
     projects.value = (all ?? counts).project_id;
   });
-  await Promise.all([listing, counting]);
+  await Promise.all([hasRest && list(PAGE), counting]);
 }
 
 export async function loadMoreDocuments(): Promise<void> {

@@ -9,7 +9,7 @@ import { site } from "./session";
 export const suggestions = signal<readonly string[]>([]);
 /** Number of readable documents; null = not loaded yet. */
 export const documentCount = signal<number | null>(null);
-const SAMPLE = 50; // newest documents from which examples are made
+const SAMPLE = 20; // newest documents from which examples are made
 
 export async function loadSuggestions(): Promise<void> {
   const [list, facets] = await Promise.all([
