@@ -73,7 +73,7 @@ class ProgressDisplay:
         if event.data.get("state") == "warning":
             self._terminal.note(str(event.data.get("text", "")), "yellow")
         elif not self._is_quiet:
-            for line in described(event):
+            for line in describe_event(event):
                 self._terminal.note(line)
             self._show_todo(event.data.get("todo") or ())
 
@@ -95,7 +95,7 @@ class ProgressDisplay:
                 self._terminal.note(f"{mark} {item['position']}. {item['description']}", "cyan")
 
 
-def described(event: Event) -> list[str]:
+def describe_event(event: Event) -> list[str]:
     """Describe an event in words. Events that only show activity return an empty list."""
     data = event.data
     indent = f"    [{data['profile']} {data['child'] + 1}] " if "child" in data else ""

@@ -11,7 +11,7 @@ from cli.ask import Asking, follow, send_answer
 from cli.commands import Call, LimitOption, QuietOption, RunArgument, option, runs
 from cli.errors import CommandError
 from cli.following import ENDS, RunStream
-from cli.progress import ProgressDisplay, described
+from cli.progress import ProgressDisplay, describe_event
 from cli.terminal import moment
 from cli.threads import thread_id_of
 
@@ -81,7 +81,7 @@ def show_events(
             line = {"id": event.number, "event": event.name, "data": event.data}
             print(json.dumps(line, ensure_ascii=False), flush=True)
             continue
-        for line_of_words in described(event) or [_in_short(event.name, event.data)]:
+        for line_of_words in describe_event(event) or [_in_short(event.name, event.data)]:
             call.terminal.say(f"{event.number:>4}  {line_of_words}")
         if event.name in ENDS:
             break

@@ -35,7 +35,7 @@ from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import purge_old_quality
 from shared.runs.revivals import REVIVAL_WINDOW
-from shared.teams.store import purge_taken, purge_turns
+from shared.teams.store import purge_activities, purge_turns
 from shared.tools.workspace import purge_workspaces
 from shared.wiring import Services
 
@@ -136,7 +136,7 @@ def _purges(
         "erasures": partial(resume_erasures, services.threads, services.queues),
         "user_erasures": partial(resume_user_erasures, now, services),
         "runs": partial(purge_old_runs, now, services, forget),
-        "channel_inbox": partial(purge_taken, now, settings, blobs, forget),
+        "channel_inbox": partial(purge_activities, now, settings, blobs, forget),
         "shares": partial(purge_shares, now, blobs),
         "workspaces": partial(purge_workspaces, now, blobs),
         "channel_turns": partial(purge_turns, now, settings, services.bot_turns),

@@ -32,7 +32,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.teams.context import ReplyDependencies, channel_clients
-from shared.teams.dropped_files import take_dropped
+from shared.teams.dropped_files import store_attachment
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
 from shared.teams.steps import perform_reply
 
@@ -92,7 +92,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
     async def store_file(
         attachment: BotAttachment, conversation: BotConversation, user: UserContext, thread_id: str
     ) -> str:
-        return (await take_dropped(attachment, conversation, user, thread_id, services)).doc_id
+        return (await store_attachment(attachment, conversation, user, thread_id, services)).doc_id
 
     try:
         async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):

@@ -253,7 +253,7 @@ async def _answer_message(
         request = RunRequest(
             run_id=owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex),
             thread_id=session.session_id,
-            user=agent.narrowed(user) if agent else user,
+            user=agent.restrict_user(user) if agent else user,
             question=user_message,
             created_at=datetime.now(UTC),
             conversation=sessions.of(session_id),

@@ -16,7 +16,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
 from shared.tools.base import Tool, ToolEvidence
-from shared.tools.execution import Called, carry_out, described, rendered
+from shared.tools.execution import Called, carry_out, describe_documents, render_result
 from shared.tools.models import WebHit
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls
@@ -142,12 +142,12 @@ class CallMaker:
         hits = [hit for one in called for hit in one.evidence.hits]
         known = dict(self.records)
         known |= {record.doc_id: record for one in called for record in one.evidence.records}
-        records = await described([*hits, *further], known, self.documents, self.describe_s)
+        records = await describe_documents([*hits, *further], known, self.documents, self.describe_s)
         shown = set(self.shown)
         new: list[Hit] = []
         messages: list[Message] = []
         for one in called:
-            text, fresh = rendered(one, shown, records, self.max_chars)
+            text, fresh = render_result(one, shown, records, self.max_chars)
             if self.rules.shows_web_text and (pages := web_pages(one)):
                 text = web_results(fitting_pages(pages, self.max_chars // CHARS_PER_TOKEN))
             fresh += [hit for hit in one.evidence.figures if hit.block_id not in shown]

@@ -30,7 +30,7 @@ from shared.platform.names import SUBAGENT_CONTROL_TABLE
 from shared.platform.settings import Settings, SubagentSettings
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
-from shared.runs.models import Count, succeeded
+from shared.runs.models import Count, counts_as_success
 
 Circuit = Literal["closed", "open", "half_open"]
 Result = TypeVar("Result")
@@ -173,7 +173,9 @@ def settled(
     for end in ends:
         lease = next((lease for lease in state.leases if lease.child_id == end.child_id), None)
         if lease is not None:
-            state = _counted(released(state, [end.child_id]), lease, succeeded(end.status), limits, now)
+            state = _counted(
+                released(state, [end.child_id]), lease, counts_as_success(end.status), limits, now
+            )
     return state
 
 

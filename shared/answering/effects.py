@@ -73,7 +73,7 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
     if agent is None:
         return services
     model = services.chat_model_named(agent.model) if agent.model else None
-    return services.using(settings=agent.limited(services.settings), chat_model=model)
+    return services.using(settings=agent.limit_settings(services.settings), chat_model=model)
 
 
 class _RunStep(Attempt[StepResult]):

@@ -50,7 +50,7 @@ from shared.runs.events import (
 )
 from shared.runs.evidence import Evidence, StoredPlan, TableCard
 from shared.runs.models import Clarification, RunAnswer, RunRequest
-from shared.runs.plan import QuestionPlan, started
+from shared.runs.plan import QuestionPlan, start_ready
 from shared.runs.step_time import StepTime
 from shared.tools.registry import Binding, tools_of
 from shared.tools.searches import caller_limits
@@ -84,7 +84,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
         plan = stored.plan
         event_log.stage(
             ActionEvent(kind="make_plan", query_type=plan.query_type, intent=plan.intent),
-            TodoListStatus(state="done", todo=started(todo_items(plan))),
+            TodoListStatus(state="done", todo=start_ready(todo_items(plan))),
             *warning_events(stored.warnings),
         )
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:

@@ -71,7 +71,7 @@ async def begin_run(
     run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
     agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
     thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
-    reader = agent.narrowed(user) if agent else user
+    reader = agent.restrict_user(user) if agent else user
     if channel == "chat":  # clients of other channels can't use the files of a thread
         reader = in_thread(reader, thread_id)  # `open_turn` checks that the user owns it
     request = RunRequest(
@@ -225,7 +225,7 @@ async def begin_journal(request: RunRequest, services: AnsweringServices) -> Non
 
 
 def _accepted_event(request: RunRequest, settings: Settings) -> RunEvent:
-    settings = request.agent.limited(settings) if request.agent else settings
+    settings = request.agent.limit_settings(settings) if request.agent else settings
     latency_budget_ms = settings.budgets.max_total_latency_ms
     token_budget = settings.budgets.max_total_tokens_per_request
     if request.summary is not None:

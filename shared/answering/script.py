@@ -34,7 +34,7 @@ from shared.answering.steps import (
 )
 from shared.answering.subagent_models import SubagentEnd, SubagentPlace, SubagentStart
 from shared.answering.summary_models import DocumentAction, DocumentsChosen
-from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, started, tried_again
+from shared.runs.plan import QueryType, TodoItem, close_todo, complete_lookups, count_attempt, start_ready
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
 
@@ -276,7 +276,7 @@ class MainAgent:
             answer_step = self.step - 1
 
             def commit(tries: int) -> CommitAnswer:
-                todo = closed(self.todo, succeeded=not self._abstained)
+                todo = close_todo(self.todo, succeeded=not self._abstained)
                 return CommitAnswer(step=self.step, tries=tries, todo=todo, answer_step=answer_step)
 
             seen = yield from self._perform("commit", commit)
@@ -288,7 +288,7 @@ class MainAgent:
                 return ReportFailure(
                     step=self.step,
                     tries=tries,
-                    todo=closed(self.todo, succeeded=False),
+                    todo=close_todo(self.todo, succeeded=False),
                     error_type=failure.error_type,
                     message=message,
                     hints=hints,
@@ -297,7 +297,7 @@ class MainAgent:
             # If this also fails, readers are informed when the run is found without a last event.
             seen = yield from self._perform("fail", report)
         if isinstance(seen, RunClosed):
-            self.todo = closed(self.todo, succeeded=failure is None and not self._abstained)
+            self.todo = close_todo(self.todo, succeeded=failure is None and not self._abstained)
         self.phase = "end"
         return RunEnd("failed" if failure else "completed", self._abstained)
 
@@ -324,7 +324,7 @@ class MainAgent:
 
         def attempt(tries: int, delay_s: float) -> Script[Observation]:
             if tries:
-                self._set_todo(tried_again(self.todo))
+                self._set_todo(count_attempt(self.todo))
             while True:
                 result: StepResult = yield Step(action(tries), self.tokens, delay_s)
                 seen = result.observation
@@ -344,13 +344,15 @@ class MainAgent:
         match seen:
             case Prepared():
                 self._prepared, self._prepared_step = seen, self.step
-                todo = evidence_found(started(seen.todo)) if seen.found_count else started(seen.todo)
+                todo = (
+                    complete_lookups(start_ready(seen.todo)) if seen.found_count else start_ready(seen.todo)
+                )
             case UserAsked():
-                todo = started(seen.todo)
+                todo = start_ready(seen.todo)
             case LooksFurther():
                 self._turns = (*self._turns, self.step)
                 self._looks += bool(seen.gaps)
-                todo = tried_again(todo) if seen.gaps else todo
+                todo = count_attempt(todo) if seen.gaps else todo
             case SubagentsChosen():
                 self._children = seen.children
                 if seen.by_model:

@@ -199,7 +199,7 @@ def inside(span: Span) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def unrecorded() -> Iterator[None]:
+def without_spans() -> Iterator[None]:
     """Suppress spans inside a block, e.g. for polling."""
     token = _is_quiet.set(True)
     try:

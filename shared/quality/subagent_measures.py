@@ -9,7 +9,7 @@ from pydantic import Field
 from shared.platform.models import Model
 from shared.quality.measures import percentile
 from shared.quality.models import AnswerRecord, ChildFacts, Share
-from shared.runs.models import Count, ProfileName, succeeded
+from shared.runs.models import Count, ProfileName, counts_as_success
 
 
 class ProfileMetrics(Model):
@@ -68,7 +68,7 @@ def _profile(
         delegations=delegations,
         delegate_rate=delegations / decisions if decisions else 0.0,
         children=len(children),
-        success_rate=_share(succeeded(child.status) for child in children),
+        success_rate=_share(counts_as_success(child.status) for child in children),
         timeout_rate=_share(child.timed_out for child in children),
         latency_p50_ms=percentile(latencies, 0.50),
         latency_p95_ms=percentile(latencies, 0.95),

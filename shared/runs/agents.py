@@ -81,12 +81,12 @@ class AgentDefinition(Model):
         """Return whether the user may ask the agent."""
         return may_read(user, self.access)
 
-    def narrowed(self, user: UserContext) -> UserContext:
+    def restrict_user(self, user: UserContext) -> UserContext:
         """Return a copy of the user who can read only the documents that match the agent's filters."""
         filters = {name: values for name, values in self.filters if values}
         return user.model_copy(update={"within": filters}) if filters else user
 
-    def limited(self, settings: Settings) -> Settings:
+    def limit_settings(self, settings: Settings) -> Settings:
         """Return a copy of the settings in which the agent's lower limits replace higher ones."""
         limits, budgets, answering = self.limits, settings.budgets, settings.answering
         latency_ms = budgets.max_total_latency_ms

@@ -90,7 +90,7 @@ ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 """`partial`: stopped by its budget, with some results. `late`: stopped by the parent at the deadline."""
 
 
-def succeeded(status: ChildStatus) -> bool:
+def counts_as_success(status: ChildStatus) -> bool:
     """Return whether the circuit breaker counts a status as a success.
 
     `partial` counts: there are findings, and the budget (time, tokens, money or turns) ended the work as
@@ -336,7 +336,7 @@ class RunRequest(Model):
         """
         if asker is None:
             return self
-        narrowed = self.agent.narrowed(asker) if self.agent else asker
+        narrowed = self.agent.restrict_user(asker) if self.agent else asker
         narrowed = in_thread(narrowed, self.user.thread_id)
         return self.model_copy(update={"user": narrowed})
 

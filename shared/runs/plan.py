@@ -89,7 +89,7 @@ class TodoItem(Model):
 Todo = tuple[TodoItem, ...]
 
 
-def started(todo: Sequence[TodoItem]) -> Todo:
+def start_ready(todo: Sequence[TodoItem]) -> Todo:
     """Mark as in progress each pending item whose dependencies are done."""
     done = {item.position for item in todo if item.status == "done"}
     return tuple(
@@ -100,17 +100,17 @@ def started(todo: Sequence[TodoItem]) -> Todo:
     )
 
 
-def evidence_found(todo: Sequence[TodoItem]) -> Todo:
+def complete_lookups(todo: Sequence[TodoItem]) -> Todo:
     """Mark as done the items in progress that others depend on, then start those others."""
     needed = {position for item in todo for position in item.dependencies}
     updated = tuple(
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
         for item in todo
     )
-    return started(updated)
+    return start_ready(updated)
 
 
-def tried_again(todo: Sequence[TodoItem]) -> Todo:
+def count_attempt(todo: Sequence[TodoItem]) -> Todo:
     """Increase the attempt count of each item in progress."""
     return tuple(
         item.model_copy(update={"attempts": item.attempts + 1}) if item.status == "in_progress" else item
@@ -118,7 +118,7 @@ def tried_again(todo: Sequence[TodoItem]) -> Todo:
     )
 
 
-def closed(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
+def close_todo(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
     """Close all items at the end of a run. If the run failed, items that were done count as failed as
     well.
     """

@@ -39,6 +39,6 @@ def judge(counted: RevivalCount | None, asked_at: datetime | None, now: datetime
     return "revive" if now - began < REVIVAL_WINDOW else "give_up"
 
 
-def counted_again(counted: RevivalCount | None, now: datetime) -> RevivalCount:
+def increment(counted: RevivalCount | None, now: datetime) -> RevivalCount:
     """Return the restart count increased by one."""
     return RevivalCount(count=1 + (counted.count if counted else 0), revived_at=now)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from shared.platform.errors import NotFoundError
-from shared.platform.tracing import unrecorded
+from shared.platform.tracing import without_spans
 from shared.runs.events import RunEvent
 from shared.runs.log_lines import LogSlice
 
@@ -48,7 +48,7 @@ class LogTail:
             end = part.next_offset
         return LogSlice(lines=tuple(lines), next_offset=end) if lines else None
 
-    async def grown(self, offset: int, within_s: float) -> bool:
+    async def wait_for_lines(self, offset: int, within_s: float) -> bool:
         """Wait for lines after `offset` and return True, or False if there are none within `within_s`
         seconds.
         """
@@ -64,13 +64,13 @@ class LogTail:
         """Return whether lines after `offset` exist that have already been evicted from the cache."""
         return self._end > offset and offset not in self._parts
 
-    def note_look(self, offset: int) -> None:
+    def note_empty(self, offset: int) -> None:
         """Record that storage had no lines after `offset` when it was just read."""
         self._looked = (offset, asyncio.get_running_loop().time())
         if self.is_behind(offset):
             self._end = offset  # The log was deleted.
 
-    def was_looked(self, offset: int, within_s: float) -> bool:
+    def was_empty(self, offset: int, within_s: float) -> bool:
         """Return whether a read at `offset` found nothing within the last `within_s` seconds."""
         where, when = self._looked
         return where == offset and asyncio.get_running_loop().time() - when < within_s
@@ -126,24 +126,24 @@ async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause
     Raises:
         NotFoundError: the log doesn't exist.
     """
-    await tail.grown(offset, pause_s)
+    await tail.wait_for_lines(offset, pause_s)
     if tail.is_behind(offset):
-        with unrecorded():
+        with without_spans():
             return await log.read_piece(run_id, offset)
     async with tail.reading:
         if (cached := tail.since(offset)) is not None:
             return cached
         # Another reader has read storage while this one waited for the lock.
-        if tail.was_looked(offset, pause_s):
+        if tail.was_empty(offset, pause_s):
             return LogSlice(lines=(), next_offset=offset)
         try:
-            with unrecorded():
+            with without_spans():
                 log_slice = await log.read_piece(run_id, offset)
         except NotFoundError:
-            tail.note_look(offset)
+            tail.note_empty(offset)
             raise
         if log_slice.lines:
             tail.add(offset, log_slice.lines, log_slice.next_offset, written_here=False)
         else:
-            tail.note_look(offset)
+            tail.note_empty(offset)
     return log_slice

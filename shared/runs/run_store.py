@@ -12,7 +12,7 @@ from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.odata import instant, quote
 from shared.platform.tables import Entity, Table, revision_of
 from shared.runs.models import ID_PATTERN, Feedback, RunProfile, RunRecord
-from shared.runs.revivals import RevivalCount, Verdict, counted_again, judge
+from shared.runs.revivals import RevivalCount, Verdict, increment, judge
 
 ROW_KEY = "run"
 REVIVALS_KEY = "revivals"
@@ -63,7 +63,7 @@ class RunStore:
         verdict = judge(counted, asked_at, now)
         if verdict != "revive":
             return verdict
-        again = counted_again(counted, now)
+        again = increment(counted, now)
         row: Entity = {
             "PartitionKey": instance_id,
             "RowKey": REVIVALS_KEY,

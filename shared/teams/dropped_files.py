@@ -169,7 +169,7 @@ def _refusal(error: CallerError, language: Language) -> str:
     return messages.error_text(error.code, "", language)
 
 
-async def take_dropped(
+async def store_attachment(
     attachment: BotAttachment,
     conversation: BotConversation,
     user: UserContext,

@@ -15,8 +15,8 @@ from shared.teams.models import BotConversation, BotReply
 from shared.teams.outgoing import (
     MAX_TEXT_CHARS,
     StreamState,
+    as_stream_update,
     messages_of,
-    streamed,
     typing_of,
     update_of,
 )
@@ -110,7 +110,7 @@ class BotStream:
         if self._ending is None:
             try:
                 final = StreamState("final", self._stream_id)
-                await self._connector.send(self._conversation, streamed(message, final))
+                await self._connector.send(self._conversation, as_stream_update(message, final))
                 return True
             except StreamEndedError as ended:
                 self._end(ended.how)

@@ -171,10 +171,10 @@ def update_of(conversation: BotConversation, text: str, state: StreamState) -> W
     """Return the activity that updates a streamed message. `text` is the whole text so far, or a progress
     line.
     """
-    return streamed(_with_address(conversation, {"type": "typing", "text": text}), state)
+    return as_stream_update(_with_address(conversation, {"type": "typing", "text": text}), state)
 
 
-def streamed(activity: Wire, state: StreamState) -> Wire:
+def as_stream_update(activity: Wire, state: StreamState) -> Wire:
     """Return a copy of the activity with the metadata of a streamed message."""
     entity: Wire = {"type": "streaminfo", "streamType": state.kind}
     if state.kind != "final":

@@ -36,7 +36,7 @@ _RETENTION = timedelta(days=2)  # for activities; replies and redeliveries take 
 _ALL_ROWS = 1_000_000
 
 
-async def take_down(activity: BotMessage | BotJoined, key: str, folder: str, blobs: BlobStore) -> None:
+async def store_activity(activity: BotMessage | BotJoined, key: str, folder: str, blobs: BlobStore) -> None:
     """Store an incoming activity in the folder returned by `folder_of`. Duplicates are ignored, even after
     the activity was answered.
     """
@@ -59,7 +59,7 @@ async def settle(step: ReplyStep, blobs: BlobStore) -> None:
     await write_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity(is_done=True))
 
 
-async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
+async def purge_activities(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
     """Delete expired activities together with the orchestrations of their replies. Return the number of
     activities deleted.
 

@@ -17,7 +17,7 @@ from shared.runs.models import FeedbackBody
 from shared.teams.context import TeamsServices, channel_clients
 from shared.teams.models import BotActivity, BotFeedback, BotIgnored, BotJoined, InvokeBody
 from shared.teams.parsing import conversation_key, owner_of, reply_key
-from shared.teams.store import BotTurnStore, folder_of, instance_of, take_down
+from shared.teams.store import BotTurnStore, folder_of, instance_of, store_activity
 
 ORCHESTRATION = "reply_in_channel"
 
@@ -40,7 +40,7 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
         return {}
     owner_id_key = services.settings.identity.owner_id_key
     key, folder = reply_key(activity, owner_id_key), folder_of(activity, owner_id_key)
-    await take_down(activity, key, folder, services.blobs)
+    await store_activity(activity, key, folder, services.blobs)
     instance_id = instance_of(key)
     payload = {"reply_key": key, "folder": folder, **link_to(instance_id)}
     await starter.start(ORCHESTRATION, instance_id, payload)

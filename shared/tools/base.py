@@ -226,7 +226,7 @@ def failure(error: GroundworkError) -> ToolResult:
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
-def filters_described(fields: Collection[str]) -> str:
+def describe_filters(fields: Collection[str]) -> str:
     """Return the description of a `filters` parameter for the model, with the names of the allowed fields."""
     names = ", ".join(sorted(fields))
     return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {names}."

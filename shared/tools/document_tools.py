@@ -9,7 +9,7 @@ from shared.platform.search import Filters
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import DOCUMENT_FIELDS
 from shared.retrieval.models import DocumentRecord
-from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, filters_described
+from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, describe_filters
 from shared.tools.binding import Binding
 
 
@@ -29,7 +29,7 @@ class DocumentTool(Tool):
 
 DocumentFilters = Annotated[
     Filters,
-    Field(description=filters_described(DOCUMENT_FIELDS)),
+    Field(description=describe_filters(DOCUMENT_FIELDS)),
 ]
 
 

@@ -81,7 +81,7 @@ async def carry_out(
     )
 
 
-def rendered(
+def render_result(
     outcome: Called, known_blocks: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
 ) -> tuple[str, list[Hit]]:
     """Render a result as text for the model. Also return the hits in it that the model has not seen before.
@@ -127,7 +127,7 @@ def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
     return selection
 
 
-async def described(
+async def describe_documents(
     hits: Iterable[Hit],
     known_records: Mapping[str, DocumentRecord],
     documents: DocumentSearch,

@@ -12,7 +12,7 @@ from shared.platform.search import Filters
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.filters import SEARCH_FIELDS
 from shared.retrieval.models import Hit
-from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, filters_described
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, describe_filters
 from shared.tools.binding import Binding
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
@@ -24,7 +24,7 @@ class SemanticSearchParameters(Parameters):
 
     query: str = Field(description="Search terms or a question.", min_length=1)
     top_k: int = Field(default=10, description=f"Number of results, 1-{MAX_TOP_K}.")
-    filters: Filters = Field(default_factory=dict, description=filters_described(SEARCH_FIELDS))
+    filters: Filters = Field(default_factory=dict, description=describe_filters(SEARCH_FIELDS))
 
     @field_validator("top_k")
     @classmethod

@@ -21,14 +21,14 @@ from shared.platform.language_models.chat_request import (
     check_ending,
     conversation_request,
     lacks_room,
-    limited,
     not_empty,
     output_request,
     prompt_request,
     read_turn,
     read_usage,
-    streamed,
     with_distinct_ids,
+    with_streaming,
+    with_token_limit,
 )
 from shared.platform.language_models.endpoint import model_errors, not_the_protocol
 from shared.platform.language_models.features import FeatureMemory
@@ -328,7 +328,7 @@ class OpenAIChatModel(DeployedModel):
         with model_errors(self._endpoint, self._setting):
             opened: AsyncStream[ChatCompletionChunk]
             opened, _ = await self._create(
-                client, deadline, lambda features: streamed(render(features), features), name, limits
+                client, deadline, lambda features: with_streaming(render(features), features), name, limits
             )
             return opened
 
@@ -340,7 +340,7 @@ class OpenAIChatModel(DeployedModel):
         effort = efforts.short if name in _SHORT else efforts.tools if name == TURN else efforts.writing
 
         def rendered(features: Features) -> tuple[dict[str, Any], Features]:
-            request = limited(render(features), self._most_tokens(name, limits), features)
+            request = with_token_limit(render(features), self._most_tokens(name, limits), features)
             if "images" in request.used - features:
                 raise self._no_pictures()
             return request.arguments, request.used

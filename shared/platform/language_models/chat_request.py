@@ -234,7 +234,7 @@ def conversation_request(
     return request
 
 
-def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]) -> ChatRequest:
+def with_token_limit(request: ChatRequest, most_tokens: int, features: frozenset[Feature]) -> ChatRequest:
     """Return a copy with an output limit, under the newest field name that the endpoint supports."""
     for feature in _LIMITS:
         if feature in features:
@@ -242,7 +242,7 @@ def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]
     return request
 
 
-def streamed(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
+def with_streaming(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
     """Return a copy that streams the reply and reports token usage at the end."""
     request = replace(request, fields=request.fields | {"stream": True})
     if "stream_usage" in features:

@@ -120,7 +120,7 @@ async def test_whoever_watches_a_run_is_told_what_is_appended_as_storage_would(b
         assert first.since(0) == await blob_log.read("r1")
         assert first.since(end) == second.since(end) == await blob_log.read("r1", end)
         assert (first.since(1), other.since(0)) == (None, None)
-        assert (await first.grown(0, 0), await other.grown(0, 0)) == (True, False)
+        assert (await first.wait_for_lines(0, 0), await other.wait_for_lines(0, 0)) == (True, False)
     with blob_log.watch("r1") as later:
         assert later.since(0) is None
 

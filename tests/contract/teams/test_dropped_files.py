@@ -10,7 +10,7 @@ from shared.conversations.threads import new_thread
 from shared.documents.ids import thread_of
 from shared.platform.errors import BadDocumentError, GroundworkError, PayloadTooLargeError
 from shared.platform.names import DOCUMENTS
-from shared.teams.dropped_files import take_dropped
+from shared.teams.dropped_files import store_attachment
 from shared.teams.models import BotAttachment
 from tests.contract.clients.scripted_server import Answer
 from tests.contract.teams.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
@@ -33,7 +33,7 @@ async def dropped(
         attachment = BotAttachment(name=name, content_type=content_type, url=SHAREPOINT)
         try:
             await new_thread(None, ADA, services.threads, THREAD)
-            state = await take_dropped(attachment, CONVERSATION, ADA, THREAD, services)
+            state = await store_attachment(attachment, CONVERSATION, ADA, THREAD, services)
         except GroundworkError as error:
             return error, services
         return state, services
@@ -96,5 +96,5 @@ async def test_a_file_that_nobody_could_store_is_not_even_fetched(tmp_path: Path
         attachment = BotAttachment(name="virus.exe", content_type="a", url=SHAREPOINT)
         await new_thread(None, ADA, services.threads, THREAD)
         with pytest.raises(BadDocumentError):
-            await take_dropped(attachment, CONVERSATION, ADA, THREAD, services)
+            await store_attachment(attachment, CONVERSATION, ADA, THREAD, services)
         assert teams.server.requests == []

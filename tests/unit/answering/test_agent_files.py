@@ -50,7 +50,7 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
     assert agent.instructions == "You help.\n\n{{nobody}} --- is no template."
     assert (agent.limits.turns, agent.limits.calls) == (3, None)
     assert (agent.proof, agent.expose.mcp, agent.expose.chat) == ("optional", False, True)
-    assert agent.narrowed(ANNA).within == {"project_id": ("pumps",)}
+    assert agent.restrict_user(ANNA).within == {"project_id": ("pumps",)}
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ async def asked(services: Services, asks: AgentDefinition, question: str = "At w
     """The run of a question to an agent, at its end."""
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     files = RunFiles(services.blobs, request.run_id)
-    narrowed = {"agent": asks, "user": asks.narrowed(ANNA)}
+    narrowed = {"agent": asks, "user": asks.restrict_user(ANNA)}
     await files.put_request(request.model_copy(update=narrowed))
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
@@ -158,7 +158,7 @@ async def test_calls_beyond_its_limit_are_refused() -> None:
 
 async def test_limits_only_lower_those_of_the_settings() -> None:
     settings = (await corpus_services()).settings
-    limited = agent(limits={"turns": 20, "tokens": 10**9, "seconds": 10**6}).limited(settings)
+    limited = agent(limits={"turns": 20, "tokens": 10**9, "seconds": 10**6}).limit_settings(settings)
     assert limited.budgets == settings.budgets
     assert limited.answering.max_agent_turns == settings.answering.max_agent_turns
 

@@ -11,7 +11,7 @@ import pytest
 from cli.api import Event, read_events
 from cli.errors import CommandError
 from cli.following import RunStream
-from cli.progress import Draft, described
+from cli.progress import Draft, describe_event
 from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, RecordingApp, ScriptedApi, done, run
 
 CITED = {
@@ -275,16 +275,16 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
     child = {"child": 0, "profile": "comparator", "step": 3}
     ended = {**child, "state": "sub_agent", "phase": "ended", "passages": 2, "proved": 1}
     lines = [
-        described(Event(1, "status", {"state": "accepted", "run_id": "r1"})),
-        described(
+        describe_event(Event(1, "status", {"state": "accepted", "run_id": "r1"})),
+        describe_event(
             Event(2, "tool_started", {**child, "tool": "rag_semantic_search", "arguments": {"query": "q"}})
         ),
-        described(
+        describe_event(
             Event(3, "tool_result", {"tool": "rerank", "success": False, "error_type": "TimeoutError"})
         ),
-        described(Event(4, "status", ended)),
-        described(Event(5, "status", {"state": "discarded"})),
-        described(Event(6, "token", {"text": "x"})),
+        describe_event(Event(4, "status", ended)),
+        describe_event(Event(5, "status", {"state": "discarded"})),
+        describe_event(Event(6, "token", {"text": "x"})),
     ]
     assert [line for shown in lines for line in shown] == [
         "Run r1",
@@ -299,7 +299,9 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
     ("told", "line"), [({"result_count": 1}, "1 result"), ({"result_count": 0}, "0 results"), ({}, "done")]
 )
 def test_results_are_counted_where_a_tool_counts_them(told: dict[str, int], line: str) -> None:
-    assert described(Event(1, "tool_result", {"tool": "web_fetch", "success": True, **told})) == [f"  {line}"]
+    assert describe_event(Event(1, "tool_result", {"tool": "web_fetch", "success": True, **told})) == [
+        f"  {line}"
+    ]
 
 
 def test_the_todo_list_is_told_as_it_changes() -> None:

@@ -28,7 +28,7 @@ from shared.runs.run_files import RunFiles
 from shared.runs.run_store import owned_run
 from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
 from shared.teams.parsing import conversation_key, reply_key
-from shared.teams.store import folder_of, take_down
+from shared.teams.store import folder_of, store_activity
 from shared.tools.workspace import Workspace
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
@@ -156,7 +156,7 @@ async def _chat(words: str, told: RunRequest, user: UserContext, services: Servi
     message = BotMessage(activity_id="1", conversation=place, sender=sender, text=words)
     key = reply_key(message, services.settings.identity.owner_id_key)
     folder = folder_of(message, services.settings.identity.owner_id_key)
-    await take_down(message, key, folder, services.blobs)
+    await store_activity(message, key, folder, services.blobs)
     assert services.bot_turns is not None
     turn = BotTurn(conversation=place, owner_id=user.user_id, updated_at=datetime.now(UTC))
     await services.bot_turns.put(conversation_key(place), turn)

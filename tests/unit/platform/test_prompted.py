@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 from shared.platform.errors import ModelFixableError
 from shared.platform.language_models.chat_request import (
     conversation_request,
-    limited,
     output_request,
     prompt_request,
+    with_token_limit,
 )
 from shared.platform.language_models.models import Message, ModelTurn, Prompt, ToolCall, ToolDefinition
 from shared.platform.language_models.prompted import (
@@ -276,5 +276,5 @@ def test_without_a_role_system_instructions_go_ahead_of_the_first_question() -> 
 )
 def test_the_limit_has_the_newest_name_that_is_known(missing: set[str], field: str | None) -> None:
     features = frozenset(ALL_FEATURES - missing)
-    request = limited(prompt_request(PROMPT, features), 70, features)
+    request = with_token_limit(prompt_request(PROMPT, features), 70, features)
     assert request.fields == ({field: 70} if field else {})

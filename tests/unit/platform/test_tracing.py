@@ -113,7 +113,7 @@ async def test_tasks_that_are_begun_inside_are_below(recorded: Recorded) -> None
 
 
 def test_what_is_asked_again_and_again_leaves_no_spans(recorded: Recorded) -> None:
-    with tracing.root("request", "server"), tracing.unrecorded(), tracing.span("poll"):
+    with tracing.root("request", "server"), tracing.without_spans(), tracing.span("poll"):
         pass
     assert recorded.names == ["request"]
 

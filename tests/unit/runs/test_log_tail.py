@@ -44,26 +44,26 @@ def test_it_keeps_no_more_than_its_bound() -> None:
 
 async def test_all_who_wait_are_woken_and_nobody_waits_for_what_is_there() -> None:
     tail = LogTail()
-    waiting = [asyncio.create_task(tail.grown(0, 5)) for _ in range(3)]
+    waiting = [asyncio.create_task(tail.wait_for_lines(0, 5)) for _ in range(3)]
     await asyncio.sleep(0)
     written(tail, 0, "a")
     assert await asyncio.gather(*waiting) == [True, True, True]
-    assert await tail.grown(0, 0) is True
-    assert await tail.grown(2, 0.01) is False
+    assert await tail.wait_for_lines(0, 0) is True
+    assert await tail.wait_for_lines(2, 0.01) is False
 
 
 async def test_one_look_at_storage_counts_for_all_for_a_while() -> None:
     tail = LogTail()
-    tail.note_look(7)
-    assert tail.was_looked(7, 5)
-    assert not tail.was_looked(8, 5)
+    tail.note_empty(7)
+    assert tail.was_empty(7, 5)
+    assert not tail.was_empty(8, 5)
     await asyncio.sleep(0.02)
-    assert not tail.was_looked(7, 0.01)
+    assert not tail.was_empty(7, 0.01)
 
 
 async def test_a_log_that_was_deleted_keeps_nobody_busy() -> None:
     tail = LogTail()
     written(tail, 5, "gone")
-    assert await tail.grown(0, 0) is True
-    tail.note_look(0)  # storage has nothing there
-    assert await tail.grown(0, 0.01) is False
+    assert await tail.wait_for_lines(0, 0) is True
+    tail.note_empty(0)  # storage has nothing there
+    assert await tail.wait_for_lines(0, 0.01) is False

@@ -17,7 +17,7 @@ from shared.answering.control import (
 )
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.settings import SubagentSettings
-from shared.runs.models import ChildStatus, succeeded
+from shared.runs.models import ChildStatus, counts_as_success
 from tests.fakes.services import fake_settings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -128,7 +128,7 @@ def test_a_cancelled_one_that_tried_the_circuit_is_followed_by_another() -> None
     [("done", True), ("partial", True), ("failed", False), ("late", False), ("running", False)],
 )
 def test_what_counts_as_a_failure(status: ChildStatus, success: bool) -> None:
-    assert succeeded(status) is success
+    assert counts_as_success(status) is success
     assert end(start(ControlState(), "a"), status, "a").outcomes == (success,)
 
 

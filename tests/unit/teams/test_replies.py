@@ -16,7 +16,7 @@ from shared.teams.models import BotMessage, ReplyStep, ShownCitation, ShownFigur
 from shared.teams.outgoing import MAX_ABSTRACT_CHARS, reply_of
 from shared.teams.parsing import reply_key
 from shared.teams.steps import PAUSES_S, perform_reply
-from shared.teams.store import purge_taken
+from shared.teams.store import purge_activities
 from shared.teams.turns import handle
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.dying import Death, Died, Mortal
@@ -187,9 +187,13 @@ async def test_the_words_of_a_message_go_when_it_is_answered_and_the_rest_with_i
         forgotten.append(instance_id)
 
     assert (
-        await purge_taken(now + timedelta(days=4), bot.services.settings, bot.services.blobs, forget) == 0
+        await purge_activities(now + timedelta(days=4), bot.services.settings, bot.services.blobs, forget)
+        == 0
     )  # it may wait three days
-    assert await purge_taken(now + timedelta(days=7), bot.services.settings, bot.services.blobs, forget) == 1
+    assert (
+        await purge_activities(now + timedelta(days=7), bot.services.settings, bot.services.blobs, forget)
+        == 1
+    )
     assert forgotten == [one for one in bot.orchestrations.started if one.endswith("-reply")]
 
 
