@@ -13,7 +13,8 @@ from shared.runs.events import ReplyLine, RunEvent
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import next_action, observe, perform
-from tests.unit.answering.test_clarifying import answer, asking, events, last_prompt, view_of
+from tests.unit.answering.test_clarifying import answer, asking, last_prompt, view_of
+from tests.world import events_of
 
 
 class RivalLog(InMemoryRunLog):
@@ -67,7 +68,9 @@ async def test_an_answer_that_the_timeout_overtakes_is_refused() -> None:
     with pytest.raises(ConflictError, match="expired"):
         await answer(raced(services, lambda: perform(step, services)), run_id, choice=1)
     await run_to_end(run_id, services, observe(state, AnswerTimedOut()))
-    assert any("No answer came in time" in str(event.data.get("text")) for event in events(services, run_id))
+    assert any(
+        "No answer came in time" in str(event.data.get("text")) for event in events_of(services, run_id)
+    )
 
 
 async def test_a_timeout_that_an_answer_overtakes_goes_on_with_the_answer() -> None:
@@ -81,10 +84,10 @@ async def test_a_timeout_that_an_answer_overtakes_goes_on_with_the_answer() -> N
 
 async def test_a_run_that_begins_again_asks_nothing_again_and_expires_at_the_same_time() -> None:
     services, run_id, state = await asking()
-    seen = events(services, run_id)
+    seen = events_of(services, run_id)
     again = await run_to_end(run_id, services)  # an empty history: the orchestration was lost
     assert waits(again)
-    assert events(services, run_id) == seen
+    assert events_of(services, run_id) == seen
     first, second = next_command(state), next_command(again)
     assert isinstance(first, Reply)
     assert first == second
@@ -113,7 +116,7 @@ async def test_a_run_that_begins_again_after_its_answer_does_nothing_twice() -> 
     services, run_id, state = await asking()
     await answer(services, run_id, choice=2)
     await run_to_end(run_id, services, observe(state, AnswerArrived()))
-    seen = events(services, run_id)
+    seen = events_of(services, run_id)
     await run_to_end(run_id, services, observe(await run_to_end(run_id, services), AnswerTimedOut()))
-    assert events(services, run_id) == seen
+    assert events_of(services, run_id) == seen
     assert len(replies(services, run_id)) == 1
