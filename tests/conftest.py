@@ -5,6 +5,7 @@ files.
 import gc
 import signal
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
@@ -17,6 +18,8 @@ from tests.servers import azurite, model_server, search_server
 
 __all__ = ["azurite", "free_port", "model_server", "search_server"]
 
+# Folders without end-to-end tests, which `make e2e` doesn't collect.
+_QUICK_ONLY = ("tests/unit", "tests/infra")
 PATIENCE_S = 600.0  # of a test, with the stack that it may be the first to start; a hang guard, nothing more
 # Packages whose fixtures take longer than their tests: one worker has all of their files.
 _TOGETHER = ("tests/e2e/access", "tests/e2e/teams", "tests/contract/api")
@@ -71,6 +74,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shared_servers.end_run()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip the folders of quick tests if only end-to-end tests run: collecting them takes seconds."""
+    if not config.getoption("markexpr").startswith("e2e"):
+        return None
+    return collection_path.relative_to(config.rootpath).as_posix() in _QUICK_ONLY or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Pause the garbage collector, which takes a fifth of the time and frees nothing."""
@@ -90,7 +100,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(_unit_of(item.nodeid), len(ranks)))
     for item in items:
         marker = item.get_closest_marker("timeout")
-        if item.get_closest_marker("e2e") and (marker is None or marker.args[0] < PATIENCE_S):
+        if not item.get_closest_marker("e2e"):
+            continue
+        if item.nodeid.startswith(_QUICK_ONLY):
+            raise pytest.UsageError(f"{item.nodeid}: `make e2e` doesn't collect this folder")
+        if marker is None or marker.args[0] < PATIENCE_S:
             item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
 
 

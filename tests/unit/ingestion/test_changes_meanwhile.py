@@ -16,8 +16,8 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
 from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, drop, ingest, state_of
 from tests.contract.ingestion.models import counting_services
+from tests.contract.ingestion.test_killed_anywhere import WRITES
 from tests.fakes.replaced import Replaced
-from tests.unit.ingestion.test_killed_anywhere import WRITES
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 NAME = "guide.md"

@@ -1,5 +1,5 @@
 // Accepts files dropped anywhere on the page: for the conversation in the chat, elsewhere as documents.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { go, route } from "../routes";
 import { attempt } from "../stores/notices";
 import { attachFiles } from "../stores/thread_files";
@@ -10,7 +10,8 @@ const IDLE_MS = 150; // browsers repeat dragover events while a drag is over the
 
 export function DropTarget() {
   const [isOver, setOver] = useState(false);
-  useEffect(() => {
+  // Before the first paint: a browser opens a file that is dropped on a page without a listener.
+  useLayoutEffect(() => {
     let timer = 0;
     const over = (event: DragEvent) => {
       if (!event.dataTransfer?.types.includes("Files")) return;
