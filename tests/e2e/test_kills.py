@@ -33,9 +33,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         yield Scene(stack, seed=7)
 
 
-# A host that is killed while sub-agents work: tests/e2e/sub_agents/test_kills.py, with every change.
+# The host is killed with every change in other tests: of streams, summaries, sub-agents and ingestion.
 @pytest.mark.parametrize(
-    "strike", [kill_worker, kill_host, pytest.param(kill_children, marks=pytest.mark.nightly)]
+    "strike",
+    [
+        kill_worker,
+        pytest.param(kill_host, marks=pytest.mark.nightly),
+        pytest.param(kill_children, marks=pytest.mark.nightly),
+    ],
 )
 def test_nothing_is_lost_and_nothing_comes_twice(scene: Scene, strike: Round) -> None:
     scene.stack.stop_host()

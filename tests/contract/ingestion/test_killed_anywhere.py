@@ -26,7 +26,7 @@ from tests.fakes.replaced import Replaced
 from tests.servers import unique_name
 
 # Long: see `make e2e`.
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("both_ways")]
+pytestmark = pytest.mark.e2e
 NAME = "guide.md"
 NEW_GUIDE = "# Recall\n\nPumps are recalled.\n\n" + GUIDE.replace("16 bar", "20 bar")
 ANNA = UserContext(user_id="anna")
