@@ -46,7 +46,8 @@ async def accept(task: IngestTask) -> Accepted:
             raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
     state = await task.acquire()
-    # Read the blob only after the row, whose counter detects later events and triggers another ingestion.
+    # Read the blob after the row. If the blob changes after this read, the row's wish counter has increased
+    # when the ingestion ends, which starts another one.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone", **task.looked)
@@ -54,7 +55,9 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def _compare_hints(task: IngestTask, state: DocumentState, blob_name: str) -> DocumentState:
-    """Return the state, marked as outdated if the hints for the file's tables have changed."""
+    """Return the document's state. If its table hints changed since the last ingestion, first mark its index
+    rows as outdated.
+    """
     hints = hints_of(blob_name)
     hints_blob = await task.blobs.properties(DOCUMENTS, hints) if hints else None
     hints_etag = hints_blob.etag if hints_blob is not None else ""
@@ -64,11 +67,13 @@ async def _compare_hints(task: IngestTask, state: DocumentState, blob_name: str)
 
 
 def _needs_ingestion(state: DocumentState, properties: BlobProperties, settings: Settings) -> bool:
-    """Return whether the indexed content is not that of the blob, and its ingestion may be tried."""
+    """Return whether the file must be ingested: its current bytes, settings and rules aren't indexed yet, and
+    the file isn't quarantined.
+    """
     has_rows = state.content_hash != "" and state.pipeline == pipeline(settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
-    # An attempt that died in the last step leaves stale rows and files, so only a finished one counts as
-    # current.
+    # An attempt that died in its last step leaves stale index rows and files, so the content only counts as
+    # current if the last ingestion finished.
     has_ended = state.status in ("ready", "failed")
     is_current = has_rows and state.blob_etag == properties.etag and has_ended
     return not is_current and not is_refused
@@ -85,12 +90,11 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         return Accepted(outcome="gone", **task.looked)
     state = await _compare_hints(task, state, blob_name)
     content_changed = _needs_ingestion(state, properties, services.settings)
-    # Even if the rows were built with other settings, a narrower access list applies before they are
-    # replaced. Outdated permissions in the indexes are rewritten here unless the ingestion rewrites all rows
-    # anyway.
+    # Apply a narrower access list to the existing index rows now, even if the ingestion is going to replace
+    # them. Rows whose permissions were never copied are only rewritten here if no ingestion follows.
     copies_lag = state.rows_outdated and not content_changed
-    # Until a new version is published, the permissions of its file may only narrow access, which the row's
-    # `wanted_rights` already do.
+    # A file that isn't published yet must not widen access to the published version. Narrowing needs nothing
+    # here: queries already honour `wanted_rights` in the document's row.
     is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
     rights_changed = is_shown and (state.rights != rights or copies_lag)
     is_changed = content_changed or rights_changed
@@ -103,10 +107,12 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         state = await task.update(
             lambda current: queued(begin(current)) if content_changed else begin(current)
         )
-    if state.has_unshown_corrections and not content_changed:  # otherwise the ingestion writes them
+    # If the content changed, the ingestion that follows writes the corrections.
+    if state.has_unshown_corrections and not content_changed:
         await apply_corrections(task)
     if state.wish != task.step.wish:
-        await apply_newest(blob_name, services)  # the permissions read above may be out of date
+        # An event arrived after the row was read, so the permissions read above may be out of date.
+        await apply_newest(blob_name, services)
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,

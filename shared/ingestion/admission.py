@@ -21,15 +21,22 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 
 WATCH_S = 5.0
-_LOST = timedelta(seconds=15)  # time without a watch message after which the watch counts as lost
-_MAX_STARTS = 3  # starts per place before the document has to pause
-_REST = timedelta(minutes=5)  # pause after `_MAX_STARTS` executions died
-_SOON_S = 1.0  # delay until an execution that is ending has ended
-_MAX_ATTEMPTS = 16  # other processes may write the admission row at the same time
+# Time without a watch message after which the watch counts as lost and is started again.
+_LOST = timedelta(seconds=15)
+# An execution that dies is restarted up to this many times before its document is paused.
+_MAX_STARTS = 3
+# Length of the pause of a document whose execution died `_MAX_STARTS` times.
+_REST = timedelta(minutes=5)
+# Delay before the restart of a document whose previous execution is just ending.
+_SOON_S = 1.0
+# Attempts to write the admission row, which other processes may write at the same time.
+_MAX_ATTEMPTS = 16
 
 
 class Admissions:
-    """Assigns the limited ingestion places to documents of the backlog."""
+    """Scheduler that assigns the limited number of ingestion places to waiting documents and starts their
+    ingestion.
+    """
 
     def __init__(self, services: IngestionServices, instances: Instances) -> None:
         self._open = services.documents.open_work
@@ -37,7 +44,7 @@ class Admissions:
         self._instances = instances
 
     async def admit(self, leaving: str = "") -> None:
-        """Assign free places to documents of the backlog, and start their ingestion.
+        """Assign free ingestion places to waiting documents, and start their ingestion.
 
         Args:
             leaving: id of a document whose place is released; "" = none.
@@ -49,7 +56,8 @@ class Admissions:
             await self._start(place)
 
     async def look(self, token: str = "") -> None:
-        """Check every admitted document, restart dead executions, and admit documents that are due.
+        """Check every document that has a place, restart executions that died, and assign free places to
+        waiting documents.
 
         Args:
             token: token of the watch message; nothing is done if a newer message replaced it. "" = check
@@ -68,7 +76,9 @@ class Admissions:
             await self._start(place)
 
     async def _check_places(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
-        """Return the ids of documents that no longer need a place, and the places whose execution died."""
+        """Return the ids of documents that no longer need a place, and the places whose execution died and
+        must be restarted. Documents that died too often are paused.
+        """
         now = datetime.now(UTC)
         ended: set[str] = set()
         died: list[Place] = []
@@ -93,10 +103,13 @@ class Admissions:
         try:
             await self._open.replace(work.model_copy(update={"due_at": now + _REST}))
         except ConflictError:
-            return  # the row changed, so there is a new reason to ingest the document
+            # The backlog row changed because there is a new reason to ingest the document, so don't pause it.
+            return
 
     async def _fill(self, leaving: Collection[str], died: Sequence[Place] = ()) -> list[Place]:
-        """Release places, assign the free ones to other documents, and return the new assignments."""
+        """Release the places of the documents in `leaving`, assign all free places to waiting documents, and
+        return the newly assigned places.
+        """
         renewed = {place.doc_id: place for place in died}
         is_fresh = False
         for _ in range(_MAX_ATTEMPTS):
@@ -115,8 +128,8 @@ class Admissions:
                         await self._open.admit(await self._with_watch(changed) if assigned else changed)
                     except ConflictError:
                         continue
-            # A place remains free. Another process may have found no free place for work that this process
-            # hasn't read yet, so try once more with a fresh backlog.
+            # A place is still free. Another process may have added work that isn't in the backlog read here,
+            # and found no free place for it, so try once more with a fresh backlog.
             if assigned or is_fresh or places == admission.places:
                 return assigned
             leaving, renewed, is_fresh = (), {}, True
@@ -130,7 +143,8 @@ class Admissions:
             rows = [await self._open.get(place.doc_id) for place in assigned]
             if None not in rows:
                 return assigned
-            backlog = await self._open.backlog()  # another process finished some of these documents
+            # Some of the chosen documents were finished by another process, so choose again.
+            backlog = await self._open.backlog()
 
     async def _with_watch(self, admission: Admission) -> Admission:
         """Return the admission with an active watch. Send a watch message first unless one is in flight."""

@@ -12,14 +12,16 @@ from shared.documents.open_work import OpenWork, Place, Urgency
 
 PLACES = 8
 PLACES_WHILE_ASKED = 4
-FIRST_LOOK = timedelta(seconds=1)  # an execution may not have started before
+# Time for an execution to start before it is first checked.
+FIRST_LOOK = timedelta(seconds=1)
 _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
 
 def admitted(
     backlog: Collection[OpenWork], occupied: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
-    """Return the places to assign in addition to the occupied ones.
+    """Return the places to assign to documents of the backlog, in addition to the places that are occupied
+    already.
 
     The person with the fewest documents in progress comes first, then the more urgent and older document.
     One place is kept for uploads and changes by people who have none in progress. Long files of one person

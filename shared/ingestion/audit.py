@@ -22,7 +22,8 @@ from shared.ingestion.task import now
 from shared.platform.blobs import BlobStore
 from shared.platform.names import WORK
 
-MAX_DIFFERENCES = 500  # maximum number listed in a report; all are counted
+# Maximum number of differences listed in a report. The report's counts include all of them.
+MAX_DIFFERENCES = 500
 
 
 async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
@@ -93,13 +94,14 @@ def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Di
 
 
 def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
-    """Yield a difference for each document with leftover files: from deleted documents, old versions or
-    failed ingestions.
+    """Yield one difference for each document that has leftover files from a deletion, an old version or a
+    failed ingestion.
     """
     for doc_id, names in files.items():
         seen = inventory.seen.get(doc_id)
         if seen is not None and seen.state is not None and seen.settled is None:
-            continue  # skip: an ingestion may be in progress
+            # An ingestion may be in progress, so its files can't be classified yet.
+            continue
         folder = seen.settled.folder if seen and seen.settled and seen.settled.version_key else None
         current_files = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - current_files):

@@ -20,8 +20,11 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
-MAX_CAPTION_CHARS = 1200  # about four sentences; in Chinese 5 of the 8 KiB of a blob's metadata
-MAX_CONCURRENT_CALLS = 4  # model calls per step; up to four steps run at once (unmeasured)
+# About four sentences. Captions are stored as blob metadata, which is limited to 8 KiB: in Chinese, this
+# length takes 5 KiB.
+MAX_CAPTION_CHARS = 1200
+# Model calls per step. Up to four steps run at the same time (unmeasured).
+MAX_CONCURRENT_CALLS = 4
 _OUTPUT_TOKENS = 1000
 
 
@@ -71,7 +74,9 @@ def new_figures(parsed: ParsedFile, changes: BlockChanges) -> tuple[Figure, ...]
 
 
 async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
-    """Return the model's caption, shortened to the limit, or "" if the model failed on the last attempt."""
+    """Return a caption written by the model, at most `MAX_CAPTION_CHARS` long. If the model fails on the last
+    attempt, return "".
+    """
     prompt = _prompt(figure, content)
     timeout_s = task.services.settings.ingestion.caption_timeout_s
     limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
@@ -80,7 +85,8 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
         async for piece in task.services.vision_model.stream(prompt, limits):
             text += piece
     except OutputCutError:
-        pass  # keep the text written before the output limit
+        # The model reached its output limit: use the text written so far.
+        pass
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise

@@ -161,7 +161,8 @@ async def correct(
     if change is None:
         raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
     if change.before.is_open:
-        return True  # the ingestion publishes the corrections or runs again
+        # The ingestion in progress publishes the corrections or starts again afterwards.
+        return True
 
     async def copy() -> DocumentState:
         return await copy_corrections(change.after, services, change.before.copied_hash)
@@ -170,8 +171,8 @@ async def correct(
 
 
 async def try_again(state: DocumentState, services: IngestionServices) -> None:
-    """Reset earlier failures so that the next ingestion processes the file again. The caller starts that
-    ingestion.
+    """Reset the failure counters of a document, so that the next ingestion processes its file again. The
+    caller must start that ingestion.
 
     Raises:
         ConflictError: an ingestion is in progress.
@@ -186,8 +187,8 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
 
 
 async def repair(state: DocumentState, services: IngestionServices) -> None:
-    """Mark the document so that the next ingestion rewrites missing rows. Model results that are stored are
-    reused.
+    """Mark the document so that the next ingestion rewrites all of its index rows, using stored model results
+    where available.
 
     If the newest version failed, only the permissions in the remaining rows are rewritten, immediately: their
     content can't be restored.

@@ -18,21 +18,30 @@ from shared.evidence.text import split_sentences, split_words
 from shared.platform.tokens import CHARS_PER_TOKEN, TokenCounter
 from shared.retrieval.models import HEADING_SEPARATOR
 
-_CLOSED_LEVEL = 2  # headings at this level or above always end a section
-_SPECIAL_TOKENS = 2  # [CLS] and [SEP] of the embedding model
-_PATH_SHARE = 4  # a heading path may use a quarter of a block
-_OVERLAP_SHARE = 4  # the sentence repeated from the previous block may use another quarter
+# Headings at this level or a higher one always start a new section.
+_CLOSED_LEVEL = 2
+# The embedding model adds two tokens, [CLS] and [SEP], to each text.
+_SPECIAL_TOKENS = 2
+# A block's heading path may use up to a quarter of its tokens.
+_PATH_SHARE = 4
+# The sentence repeated from the previous block may use up to another quarter.
+_OVERLAP_SHARE = 4
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
-_SHOWN_SHARE = 3  # a table's Markdown may have three times as many tokens as its embedded text
+# A table's Markdown may have three times as many tokens as its embedded text.
+_SHOWN_SHARE = 3
 _SENTENCE_ENDS = (".", "!", "?", "\u3002")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
-_HEADER_LINES = 2  # header row and delimiter row of a Markdown table
-_DECORATION_TIMES = 3  # a picture with this many occurrences is decoration, such as a logo on every page
-_CONTEXT_CHARS = 700  # limit for the text before a figure, and for the text after it
+# A Markdown table starts with a header row and a delimiter row.
+_HEADER_LINES = 2
+# A picture that occurs this often is decoration, such as a logo on every page.
+_DECORATION_TIMES = 3
+# Limit for the text before a figure, and for the text after it.
+_CONTEXT_CHARS = 700
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
-_MAX_LEAD_IN_CHARS = 250  # length of one or two sentences
+# A table is introduced by one or two sentences at most. Longer text is an ordinary paragraph.
+_MAX_LEAD_IN_CHARS = 250
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
@@ -58,7 +67,9 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
 
 
 def _with_cues(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
-    """Yield the chunks of a section. Each chunk of a transcript gets the cues for its own words."""
+    """Yield the chunks of a section. In a transcript, each chunk keeps only the cues whose words it
+    contains.
+    """
     cues = section[0].cues
     words = section[0].text.split()
     begin = 0
@@ -79,7 +90,7 @@ def embedded_text(chunk: Chunk) -> str:
 
 @dataclass
 class _Outline:
-    """Open headings at the current position of the document, outermost first."""
+    """Headings under which the current element stands, outermost first."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
@@ -106,7 +117,8 @@ def _sections(
     outline = _Outline()
     path: tuple[str, ...] = ()
     section: list[Element] = []
-    place, size_chars, has_body = None, 0, False  # state of the current section
+    # State of the section that is being collected.
+    place, size_chars, has_body = None, 0, False
     for element in elements:
         here, is_heading = outline.enter(element), element.kind == "heading"
         is_elsewhere = place != (element.page_number, element.start_seconds)
@@ -173,7 +185,9 @@ class _Packer:
                 if not lead_in.endswith(_SENTENCE_ENDS):
                     said_elsewhere.add(lead_in)
                 if len(elements) < len(section) and {_line(one) for _, one in elements} <= said_elsewhere:
-                    continue  # skip a block that would only repeat headings and a table's title or unit
+                    # Skip a block that contains only headings and the lead-in of a table, which the table's
+                    # own blocks repeat.
+                    continue
                 texts = self._texts(elements, budget)
             for place, text in texts:
                 yield Chunk(
@@ -193,7 +207,7 @@ class _Packer:
             (tokens,) = self.count([text])
             if tokens <= limit:
                 return text, tokens
-        # Only the path is truncated: the section's text contains the whole heading.
+        # Truncate only the path: the section's text still contains the whole heading.
         return self._words_within(path[-1], limit)[0] if path else ("", 0)
 
     def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
@@ -233,7 +247,8 @@ class _Packer:
         text.
         """
         if element.kind not in ("paragraph", "list_item"):
-            return ""  # the heading path already contains headings
+            # Headings are already part of the heading path.
+            return ""
         text = _line(element)
         if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
             text = split_sentences(text)[-1]

@@ -21,9 +21,12 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
 
-MAX_CANDIDATES = 20  # maximum number of documents with the same bytes to check; each costs a row read
+# Maximum number of documents with the same bytes to check, since each costs a row read.
+MAX_CANDIDATES = 20
 _VECTORS = ("content_vector", "image_caption_vector")
-RENAME_WINDOW = timedelta(minutes=15)  # moving a folder copies all files before deleting them (unmeasured)
+# A new copy counts as a renamed file if the old one is deleted within this time: moving a folder copies all
+# files before it deletes the originals (unmeasured).
+RENAME_WINDOW = timedelta(minutes=15)
 
 
 def covers(wider: Rights, narrower: Rights) -> bool:
@@ -51,7 +54,7 @@ def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
 
 
 def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> bool:
-    """Return whether `other` is the new name of `old`, a file that was deleted.
+    """Return whether `other` is the renamed copy of `old`, a document whose file was deleted at `moment`.
 
     That requires an uncorrected copy by the same owner, first ingested within `RENAME_WINDOW`.
     """
@@ -67,8 +70,8 @@ def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> b
 
 
 def _may_see_original(original: DocumentState, copy: DocumentState) -> bool:
-    """Return whether all readers of the copy may see the original under its current and its pending
-    permissions.
+    """Return whether every reader of the copy may also read the original. Both the current and the pending
+    permissions of the original must allow it.
     """
     pending = copy.wanted_rights
     return (

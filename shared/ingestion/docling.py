@@ -214,7 +214,8 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
         kind, level = (
             "heading",
             min(item.level + 1, 6),
-        )  # as in the Markdown of docling, where level 1 is the title
+            # Use docling's own Markdown levels, in which level 1 is the title.
+        )
     elif item.label == "list_item":
         kind, text = "list_item", f"{'-' if item.marker.strip() in _BULLETS else item.marker.strip()} {text}"
     elif item.label == "code":
@@ -225,8 +226,10 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
 
 
 _CONNECT_TIMEOUT_S = 5
-_POLL_S = 1.0  # unmeasured; docling needs about one second per page
-_TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # becomes part of a URL
+# Interval between status requests (unmeasured). docling needs about one second per page.
+_POLL_S = 1.0
+# The task id becomes part of a URL, so only safe characters are accepted.
+_TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")
 _UNFINISHED = ("pending", "started")
 _SUCCESSES = ("success", "partial_success")
 _OPTIONS = {"to_formats": "json", "image_export_mode": "placeholder", "target_type": "inbody"}

@@ -68,7 +68,7 @@ class BoundingRegion(Wire):
 
 
 class Placed(Wire):
-    """Base class for items with a position in the document."""
+    """Base class of paragraphs, tables and figures, which have a position in the document."""
 
     spans: tuple[Span, ...] = ()
     regions: tuple[BoundingRegion, ...] = Field(default=(), alias="boundingRegions")
@@ -264,7 +264,9 @@ API_VERSION = "2024-11-30"
 LAYOUT_MODEL = "prebuilt-layout"
 READ_MODEL = "prebuilt-read"
 _CONNECT_TIMEOUT_S = 5
-_POLL_S = 1.0  # used if the service sends no Retry-After header; its documentation advises 1 to 2 s
+# Interval between status requests if the service sends no Retry-After header. Its documentation advises 1 to
+# 2 s.
+_POLL_S = 1.0
 _RESULT_ID = re.compile(r"/analyzeResults/([0-9A-Za-z-]{1,100})(?:\?|\Z)")
 _CODE = re.compile(r"\A[A-Za-z0-9]{1,60}\Z")
 _SERVICE_FAULTS = ("InternalServerError", "ServiceUnavailable", "Timeout")
@@ -303,8 +305,10 @@ def connect_document_intelligence(
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
             read_timeout=settings.ingestion.parser_service_timeout_s,
-            retry_total=0,  # disable SDK retries, which would exceed the time limit of a call
-            permit_redirects=False,  # a redirect would forward the key
+            # SDK retries would exceed the time limit of a call.
+            retry_total=0,
+            # A redirect would forward the key to another host.
+            permit_redirects=False,
         )
         return client
 

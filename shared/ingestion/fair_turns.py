@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 
 from shared.platform.errors import DependencyError, GroundworkError
 
-_MOST_KNOWN = 1000  # remembered users; users with older turns count as new
+# Number of users whose last turn is remembered. Users with older turns count as new.
+_MOST_KNOWN = 1000
 
 
 class NoPlaceFreeError(DependencyError):
-    """All parser workers are busy with other files. The step should be retried later: nothing has failed."""
+    """Raised if all parser workers are busy with other files. The step is retried later and doesn't count as
+    failed.
+    """
 
     def __init__(self) -> None:
         super().__init__("All workers are busy with other files.", "This file is next.")
@@ -27,14 +30,16 @@ class NoPlaceFreeError(DependencyError):
 
 @dataclass(eq=False)
 class Waiter:
-    """A place in the queue for one turn. `granted` must be set in the waiter's event loop."""
+    """Entry in the queue of one request that waits for its turn. Set `granted` in the event loop of the
+    waiting task.
+    """
 
     whose: str
     granted: asyncio.Future[None] | None = field(default=None, repr=False)
 
 
 class FairOrder:
-    """Waiting list that decides whose turn is next. The caller runs the turns and keeps track of them."""
+    """Waiting list that decides which user's request gets the next turn. The caller runs the turns."""
 
     def __init__(self, most_of_one: int | None = None) -> None:
         """Limit each user to `most_of_one` concurrent turns; None = no limit."""
@@ -52,19 +57,19 @@ class FairOrder:
             self._waiting.remove(waiter)
 
     def next(self, at_work: Collection[str]) -> Waiter | None:
-        """Return the waiter whose user has waited longest since their last turn. Return None if nobody may
-        have a turn.
+        """Return the waiting request of the user who has waited longest since their last turn, or None if no
+        user may have another turn now.
 
         Args:
             at_work: users who have a turn now; a user with several turns is listed several times.
         """
         counts = Counter(at_work) if self._most_of_one is not None else Counter[str]()
         may = [one for one in self._waiting if counts[one.whose] < (self._most_of_one or 1)]
-        # `min` returns the first of equal waiters.
+        # New users count as having waited longest. `min` returns the first of equal requests.
         return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
 
     def took(self, waiter: Waiter) -> None:
-        """Record that the waiter got its turn, and remove it from the waiting list."""
+        """Remove a waiting request whose turn has begun, and record the turn for its user."""
         self.remove(waiter)
         self._last.pop(waiter.whose, None)
         self._last[waiter.whose] = next(self._numbers)
@@ -97,7 +102,7 @@ class FairTurns:
         try:
             await granted
         except asyncio.CancelledError:
-            # the slot was granted before the cancellation arrived
+            # The slot was granted before the cancellation arrived, so pass it on to the next waiter.
             if granted.done() and not granted.cancelled():
                 self._free += 1
                 self._hand_on()
@@ -131,8 +136,8 @@ class Shares:
         self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
-        """Return whether a user has as many steps in progress as their share allows. One share stays free for
-        a new user.
+        """Return whether a user already has as many steps in progress as their share allows. Shares are
+        computed for one user more, so that a new user finds a free place.
         """
         people = len(self._at_work.keys() | {whose})
         return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
@@ -165,8 +170,8 @@ class Shares:
             self._question_until = self._clock() + _BETWEEN_STEPS_S
 
     async def give_way(self, whose: str) -> None:
-        """If the user has several files in progress, wait up to one second for other users' questions and
-        single files.
+        """Wait up to one second for other users' questions and single files, if this user has several files
+        in progress.
 
         Receiving uploads loads this process more than parsing files does.
         """
@@ -178,19 +183,25 @@ class Shares:
             await asyncio.sleep(_LOOK_S)
 
     def is_busy_for_others(self, whose: str) -> bool:
-        """Return whether a question is in progress, or a file of another user who has only one."""
+        """Return whether a question is in progress, or whether another user has a single file in progress."""
         if self._questions or self._clock() < self._question_until:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
 
-_LEAST_SHARE = 2  # minimum number of concurrent steps per user
-_GIVE_WAY_S = 1.0  # short, because questions arrive all the time and users may upload 60 files a minute
+# Every user may run this many steps at the same time.
+_LEAST_SHARE = 2
+# Longest wait for other users. It is short, because questions arrive all the time and one user may upload 60
+# files a minute.
+_GIVE_WAY_S = 1.0
 _LOOK_S = 0.02
-_BETWEEN_STEPS_S = 0.05  # pause between two steps of a question, during which the host starts the next one
-_PLACES = 12  # of the 32 activities that an instance runs at once (host.json); questions use the others
+# A question still counts as in progress for this long after a step, while the host starts its next one.
+_BETWEEN_STEPS_S = 0.05
+# Ingestion uses 12 of the 32 activities that an instance runs at once (host.json). Questions use the others.
+_PLACES = 12
 SHARES = Shares(_PLACES)
-_WORTH_A_REQUEST = 16  # number of texts from which the duration of a request is informative
+# Minimum number of texts in a request whose duration says something about the speed of the service.
+_WORTH_A_REQUEST = 16
 
 
 class EmbeddingPace:
@@ -203,8 +214,8 @@ class EmbeddingPace:
         wanted_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Adapt requests to take about `wanted_s` seconds, because questions and other users' files wait for
-        them.
+        """Set the limits on the number of texts per request, and the desired duration of a request. It is
+        short because questions and other users' files wait for requests to end.
         """
         self._smallest = smallest
         self._largest = largest
@@ -214,10 +225,11 @@ class EmbeddingPace:
 
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
-        """Measure the duration of the block, which sends `texts` texts, and adapt the size of later requests.
-        A failed request counts as too slow.
+        """Measure how long the block takes to embed `texts` texts, and adapt the size of later requests. A
+        failed request counts as too slow.
         """
-        # A small request can be slow because the service is busy or far away, so it doesn't reduce the size.
+        # A small request is often slow because the service is busy or far away, so its duration never reduces
+        # the size of later requests.
         are_few = texts < min(self.texts, _WORTH_A_REQUEST)
         began = self._clock()
         try:

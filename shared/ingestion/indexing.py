@@ -41,13 +41,16 @@ from shared.retrieval.models import DocumentRecord
 
 METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
-EMBED_BATCH = 64  # texts per request; larger requests make failures more expensive (unmeasured)
+# Texts per embedding request. Larger requests make failures more expensive (unmeasured).
+EMBED_BATCH = 64
 # Each service has two lanes, so that requests with few blocks don't wait for long ones. Each lane allows two
 # requests at once: one is answered while the next one is sent.
 _EMBEDDING, _WRITING = (FairTurns(2), FairTurns(2)), (FairTurns(2), FairTurns(2))
-_SHORT = 8  # number of blocks up to which a request uses the short lane
+# Requests with at most this many blocks use the short lane.
+_SHORT = 8
 _PACE = EmbeddingPace(largest=EMBED_BATCH)
-_MOST_ASKED = 500  # block ids in one filter
+# Maximum number of block ids in one search filter.
+_MOST_ASKED = 500
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ async def plan(
             written.
     """
     model = task.services.settings.models.embedding
-    # assume that every figure will get a caption from the model
+    # Assume for now that the model will write every caption: the id of a figure's block depends on who wrote
+    # it.
     blocks = make_blocks(task.doc_id, parsed, {}, model)
     changes = plan_changes(blocks, indexed or {})
     by_rule = {figure.key: Caption(text="", by_model=False) for figure in parsed.figures}
@@ -87,7 +91,8 @@ async def plan(
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
         if task.version_key == (await task.current_state()).version_key:
-            owned |= {*earlier.block_ids}  # these blocks stay searchable until this ingestion succeeds
+            # The blocks of the published version stay searchable until this ingestion succeeds.
+            owned |= {*earlier.block_ids}
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
 
@@ -102,15 +107,16 @@ async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
     """Embed the blocks at these positions, and write them to the index. Idempotent."""
-    await task.current_state()  # load the row, since `_turn` needs the owner
+    # `_turn` needs the owner from the document's row, so make sure that the row is loaded.
+    await task.current_state()
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
         vectors, calls = await _vectors(task, version, batch, original.doc_id)
         task.used = task.used.plus(Usage(blocks=len(batch)))
         async with _turn(_WRITING, task, len(batch)):
-            # Embedding may take minutes. `enter` stops a step that was fenced off meanwhile, and reads the
-            # current permissions for the rows to be written.
+            # Embedding may take minutes. If another execution has taken over meanwhile, `enter` stops this
+            # step; otherwise it reads the permissions that the new rows must have.
             task.model_calls["embedding"] += calls
             state = await task.enter("embedding")
             record = _record(task, state, version)
@@ -124,16 +130,16 @@ async def write_blocks(
 def _turn(
     lanes: tuple[FairTurns, FairTurns], task: IngestTask, blocks: int
 ) -> AbstractAsyncContextManager[None]:
-    """Return a context manager that waits for the owner's next turn. Requests of few blocks have a separate
-    lane.
+    """Return a context manager that waits until it is the document owner's turn to send a request for
+    `blocks` blocks. Small requests have a lane to themselves.
     """
     owner = task.known.wanted_rights.owner_id if task.known else None
     return lanes[blocks > _SHORT].turn(owner or "")
 
 
 async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
-    """Return the positions of blocks that aren't in the index yet, so that a retry doesn't embed blocks
-    twice.
+    """Return the positions of the blocks that aren't in the index yet, so that a retried step doesn't embed
+    blocks twice.
     """
     positions_by_id = {version.blocks[position].block_id: position for position in positions}
     ids = list(positions_by_id)
@@ -160,7 +166,8 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated or state.shown_corrections != state.corrections:
-        # Blocks written before the change have outdated permissions or metadata, so update all of them.
+        # The permissions or metadata changed after some blocks were written, so rewrite the copies in all
+        # blocks.
         positions = range(len(version.blocks))
     elif index_rows.copied_hash(record) != state.copied_hash:
         positions = changes.moved + changes.kept
@@ -185,7 +192,9 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
 
 
 async def _settle_manifest(task: IngestTask, version: Version) -> None:
-    """Rewrite the manifest with the final block ids, which depend on who captioned each figure."""
+    """Rewrite the manifest with the final block ids. A figure's block id depends on whether the model or a
+    rule wrote its caption.
+    """
     manifest = await versions.read_manifest(task.blobs, task.folder)
     owned = {block.block_id for block in version.blocks}
     if manifest is not None and owned != {*manifest.block_ids}:
@@ -208,7 +217,8 @@ async def clean_up(task: IngestTask) -> None:
     folders = await versions.stored_folders(task.blobs, task.doc_id)
     listed = await versions.listed_blocks(task.blobs, folders - {state.folder})
     stale = (listed | {*current.other_ids}) - {*current.block_ids}
-    await task.reload()  # another instance may have published a version with these blocks
+    # Check the fence: another instance may have published a version that contains these blocks.
+    await task.reload()
     await task.services.content_index.delete(sorted(stale))
     if current.other_ids:
         settled = current.model_copy(update={"other_ids": ()})
@@ -220,7 +230,7 @@ async def clean_up(task: IngestTask) -> None:
 
 
 def _with_upload_date(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
-    """Return the record with the state's upload date if the bytes are unchanged and only the rules differ."""
+    """Return the record with the upload date of the indexed version if the file's bytes are unchanged."""
     if state.content_hash != record.content_hash:
         return record
     return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
@@ -321,8 +331,8 @@ def _figure_block(
 async def _vectors(
     task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
-    """Return the vectors of a batch in order, and the number of model calls (0 or 1). Vectors of the original
-    document are reused.
+    """Return the vectors of a batch of blocks in order, and the number of model calls (0 or 1). Vectors of
+    blocks that the original document has, too, are copied from it.
     """
     vectors: dict[str, Sequence[float]] = {}
     if original is not None:
@@ -346,7 +356,9 @@ async def _vectors(
 
 
 def _record(task: IngestTask, state: DocumentState, version: Version) -> DocumentRecord:
-    """Return the document's index record, with its pending permissions and the users' corrections."""
+    """Return the document's row for the document index, with its pending permissions and the users'
+    corrections.
+    """
     parsed, metadata, pending = version.parsed, version.described, state.wanted_rights
     extracted = DocumentRecord(
         doc_id=state.doc_id,

@@ -29,11 +29,13 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
-MOST_DOCUMENTS = 10_000  # per call: about 130 MB (measured: 13 KB per document)
-WINDOW_BITS = 8  # the timer reads one of 256 parts per call, so that it reads every block within 21 hours
+# Maximum number of documents per call, which take about 130 MB (measured: 13 KB per document).
+MOST_DOCUMENTS = 10_000
+# Each timer call reads the blocks of one of 2^8 = 256 parts of the documents, so that all blocks are read
+# within 21 hours.
+WINDOW_BITS = 8
 
-# Only the fields that are compared: the other fields of a row are large, such as summaries and the words of
-# the document.
+# Read only the fields that are compared, because other fields such as summaries are large.
 _ROW_FIELDS = (
     "doc_id",
     "filename",
@@ -48,8 +50,8 @@ _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 
 def shown_place(blob_name: str) -> str:
-    """Return the name by which a report identifies a document: its id for conversation files, whose names are
-    hidden from administrators, otherwise its blob name.
+    """Return the name that identifies a document in a report: its blob name, or for a conversation file its
+    id, because administrators must not see the file's name.
     """
     return document_id(blob_name) if is_conversation_file(blob_name) else blob_name
 
@@ -65,7 +67,8 @@ class SeenBlocks:
 
 @dataclass(frozen=True)
 class SeenDocument:
-    """All records of one document. None or "" means that the record is missing.
+    """Everything stored about one document: file, access list, state, index row and blocks. None or "" marks
+    a missing record.
 
     Attributes:
         etag: etag of the file.
@@ -93,7 +96,7 @@ class SeenDocument:
 
     @property
     def is_too_open(self) -> bool:
-        """Whether some block in the index has a different access list than its document."""
+        """Whether the access list of some indexed block differs from that of the document."""
         return self.state is not None and bool(
             self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
         )
@@ -121,8 +124,8 @@ class Inventory:
 
 
 async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
-    """Return the window of documents to read now: all documents, or if they don't fit into memory, the part
-    selected by `count`.
+    """Return the window of documents to read in this call: all documents if they fit into memory, otherwise
+    the part selected by `count`.
     """
     window = EVERYTHING
     while await _has_many_rows(services.documents_index, window):
@@ -184,7 +187,9 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
 
 
 def _sidecars_without_file(files: Iterable[Mapping[str, BlobProperties]]) -> tuple[BlobProperties, ...]:
-    """Return the access lists of uploads whose file never arrived. `files` maps suffixes to blobs."""
+    """Return the access lists and table hints of uploads whose file never arrived. Each mapping in `files`
+    contains the blobs of one document by suffix.
+    """
     return tuple(
         blob for blobs in files for blob in blobs.values() if has_own_sidecar(blob.name) and "" not in blobs
     )
@@ -227,7 +232,7 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return seen.difference("outdated", "The document was ingested with other settings or rules.")
     if state.hints_etag != seen.hints_etag:
         return seen.difference("outdated", "The table hints of the document changed.")
-    # A failed version's permissions are not applied to the visible version.
+    # The permissions of a version that failed are never applied to the published version.
     is_indexed = state.content_hash != "" and (state.status != "failed" or state.blob_etag == seen.etag)
     if state.sidecar_etag != seen.sidecar_etag or (
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)

@@ -24,7 +24,8 @@ _RIGHTS_OF_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (
 _TRUNCATE, _DEVICE_CONTROL = 1 << 14, 1 << 15
 _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_CONTROL
 _READ = _EXECUTE | _READ_FILE | _LIST_FOLDER
-_SCOPES = 0b11  # abstract Unix sockets, signals
+# Landlock scopes to restrict: abstract Unix sockets and signals.
+_SCOPES = 0b11
 _FIRST_WITH_SCOPES = 6
 
 
@@ -70,7 +71,8 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         try:
             if not stat.S_ISDIR(os.fstat(opened).st_mode):
                 rights &= _RIGHTS_OF_FILES
-            rule = struct.pack("=Qi", rights, opened)  # packed, as in linux/landlock.h
+            # struct landlock_path_beneath_attr is packed in linux/landlock.h.
+            rule = struct.pack("=Qi", rights, opened)
             _libc().syscall(_ADD_RULE, ruleset, ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0))
         finally:
             os.close(opened)

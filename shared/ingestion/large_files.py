@@ -32,7 +32,8 @@ async def describe(task: IngestTask) -> Done:
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
-        return Done()  # done by an earlier attempt; metadata derived by rule is replaced
+        # An earlier attempt stored the model's metadata. Metadata derived by rule would be replaced.
+        return Done()
     original = await find_original(task)
     await files.put(ORIGINAL, original)
     described = await metadata.describe(task, await files.get(PARSED, ParsedFile), original)

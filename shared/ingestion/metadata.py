@@ -29,7 +29,8 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata
 
 _OUTPUT_TOKENS = 2000
-# Distinct stop words, and their share of all words. In ordinary text the share is 20 to 40 %.
+# A text has a known language if it contains this many distinct stop words of it and they make up this share
+# of all words. In ordinary text the share is 20 to 40 %.
 _MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
@@ -47,11 +48,14 @@ _STANDARD_SENTENCES = 8
 _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
-# number of other documents that make a title ambiguous; one alone may be an earlier edition
+# A title is ambiguous if at least two other documents have it: a single one may be an earlier edition.
 _MANY_NAMESAKES, _NAMESAKES_READ = 2, 50
-_SHOWN_TITLES = 10  # titles of other documents shown to the model
-_QUERY_WORDS = 30  # maximum words in a title search
-_MAX_PRINCIPALS = 20  # for documents with longer access lists, the model sees no other titles
+# Number of titles of other documents that the model sees.
+_SHOWN_TITLES = 10
+# Maximum number of words in a title search.
+_QUERY_WORDS = 30
+# For documents with longer access lists, the model sees no titles of other documents.
+_MAX_PRINCIPALS = 20
 _HEADING_MARK = re.compile(r"^#+ ", re.MULTILINE)
 _BOILERPLATE = re.compile(
     r"check ?mark|securities and exchange commission|commission file number|all rights reserved|cookies?\b"
@@ -95,15 +99,16 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
 
 
 async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
-    """Return whether at least two other documents of the project have this title, which then doesn't identify
-    one.
+    """Return whether at least two other documents of the project have this title, so that it doesn't identify
+    a document.
     """
     titles = await _titles_like(task, state, title, top=_NAMESAKES_READ)
     return sum(other.casefold() == title.casefold() for other in titles) >= _MANY_NAMESAKES
 
 
 async def _existing_titles(task: IngestTask, state: DocumentState, parsed: ParsedFile) -> list[str]:
-    """Return up to ten distinct titles in the project that resemble the document's, most similar first.
+    """Return up to ten titles of other documents in the project that resemble this document's title or file
+    name, most similar first.
 
     Only documents that all readers of this one may read are included: the model may repeat their titles.
     """
@@ -154,13 +159,14 @@ async def _titles_like(
 async def _by_earlier(
     task: IngestTask, state: DocumentState, original: Original, opening: str
 ) -> DescribedFile | None:
-    """Return a description that the model made earlier for the same bytes, from this document or its
-    original. Return None if there is none.
+    """Return metadata that the model derived earlier from the same bytes, for this document or for the
+    original that it copies. Return None if there is none.
     """
     for folder in filter(None, (task.folder if state.version_key else "", original.folder)):
         manifest = await read_manifest(task.blobs, folder)
         described = manifest.described if manifest else None
-        # A description by rule isn't reused, and a request to ingest again deletes the stored one.
+        # Metadata derived by rule isn't reused. If a user requested a new ingestion, the stored metadata was
+        # deleted.
         if described is not None and described.by_model:
             return under_another_name(described, state.filename, opening)
     return None
@@ -169,7 +175,9 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """Return the model's description (None if it failed or is invalid) and the number of model replies."""
+    """Ask the model for the document's metadata. Return them, or None if the model failed or its reply was
+    invalid, and the number of replies received.
+    """
     titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
         (
@@ -192,7 +200,7 @@ async def _by_model(
 
 
 async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
-    """Delete the stored description, so that the next ingestion of this version calls the model again."""
+    """Delete a document's stored metadata, so that the next ingestion asks the model again."""
     manifest = await read_manifest(blobs, state.folder)
     if manifest is not None:
         await write_manifest(blobs, state.folder, manifest.model_copy(update={"described": None}))

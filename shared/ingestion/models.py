@@ -13,8 +13,8 @@ from shared.retrieval.metadata_text import MetadataName
 
 
 class IngestRequest(Model):
-    """Input of the `ingest_document` orchestration, which updates the indexes to match this blob or its
-    deletion.
+    """Input of the `ingest_document` orchestration, which brings the indexes up to date with this blob, even
+    if the blob was deleted.
 
     It doesn't say what happened to the blob, because events may arrive late, twice or out of order.
     """
@@ -65,7 +65,9 @@ class Parsed(Model):
 
 
 class Done(Model):
-    """Reply of a step whose result is stored in the version's folder or in the indexes."""
+    """Reply of a step that returns nothing else: its result is stored in the version's folder or in the
+    indexes.
+    """
 
     kind: Literal["done"] = "done"
 
@@ -111,7 +113,7 @@ class Accepted(Model):
     done: SmallDone | None = None
 
 
-# copied from `Planned` to `IngestResult`
+# Fields that the orchestration copies from `Planned` to `IngestResult`.
 BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}
 
 
@@ -134,13 +136,15 @@ class Closed(Model):
 
 
 class Fenced(Model):
-    """Reply of a fenced step: another execution works on the document, or it was deleted."""
+    """Reply of a step that stopped because another execution has taken over the document, or the document was
+    deleted.
+    """
 
     kind: Literal["fenced"] = "fenced"
 
 
 class IngestFailure(Model):
-    """Reply of a failed step. Users see `reason` and `hint`, or their client's text for `failure`.
+    """Reply of a failed step. Users see `reason` and `hint`, or a translation of `failure` by their client.
 
     Attributes:
         retryable: the step may succeed later.
@@ -195,7 +199,8 @@ class CloseRequest(Model):
 
 
 class RestRequest(Model):
-    """Input of the activity that ends an execution and pauses the document, instead of waiting for long.
+    """Input of the activity that ends an execution and pauses its document, so that no execution has to wait
+    for long.
 
     Attributes:
         pause_s: seconds until the document is admitted again.
@@ -231,8 +236,8 @@ class ParsedFile(Model):
 
 
 class BlockChanges(Model):
-    """Comparison of a document's blocks with the index. Positions count its blocks from 0: chunks, then
-    figures.
+    """Comparison of a document's blocks with the index. Positions count the document's blocks from 0, first
+    all chunks, then all figures.
 
     Attributes:
         new: blocks to embed and write; new figures are captioned first.

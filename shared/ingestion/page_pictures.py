@@ -27,13 +27,18 @@ from shared.platform.errors import BadDocumentError, ConflictError, DependencyEr
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
-RENDER_TIMEOUT_S = 20.0  # most pages take tenths of a second; a map with a million lines times out
-FAILURE_KEPT = timedelta(hours=1)  # limits the damage of a version to two timeouts per hour
-_MAX_FAILED_PAGES = 2  # per version; a malicious file is slow on every page
+# Most pages are rendered in tenths of a second. A map with a million lines times out.
+RENDER_TIMEOUT_S = 20.0
+# A failed page isn't rendered again for this time, so that one document causes at most two timeouts per hour.
+FAILURE_KEPT = timedelta(hours=1)
+# After this many failed pages, no page of the version is rendered: every page of a malicious file is slow.
+_MAX_FAILED_PAGES = 2
 _MAX_WAITING = 8
-_OWN_PLACES = 2  # per user: the current page and the next one
+# Pages that a user may request at the same time: the current page and the next one.
+_OWN_PLACES = 2
 _WIDTHS_PX = (320, 640, 960)
-_WEBP_QUALITY = 80  # keeps small print readable (unmeasured)
+# Keeps small print readable (unmeasured).
+_WEBP_QUALITY = 80
 _places = BoundedSemaphore(_MAX_WAITING)
 _own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES)
 
@@ -61,7 +66,7 @@ def _name(state: DocumentState, name: str) -> str:
 
 
 async def known_sheet(state: DocumentState, page_number: int, blobs: BlobStore) -> PageSheet | None:
-    """Return the stored words and picture size of a page, or None if it hasn't been rendered."""
+    """Return the words and picture size of a page that was rendered earlier, or None if it wasn't."""
     return await find_model(blobs, WORK, _name(state, f"page-{page_number}.json"), PageSheet)
 
 
@@ -129,7 +134,7 @@ async def _render_once(
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
-        # Another request may have rendered the page while this one waited, or failed.
+        # While this request waited, another one may have rendered the page or failed to.
         sheet = await known_sheet(state, page_number, services.blobs)
         if sheet is not None:
             return sheet

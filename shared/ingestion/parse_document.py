@@ -42,9 +42,12 @@ from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
 
 _MAX_RETRIES = 3
-_LEAST_TIMEOUT_S = 40.0  # includes the process start on a loaded machine
-_TIMEOUT_S_PER_BYTE = 65e-6  # 65 s per megabyte; four large PDFs took 2 to 11 s per megabyte
-_MAX_READ_PAGES = 2000  # limit of the service per request
+# Minimum timeout, which includes the start of a process on a loaded machine.
+_LEAST_TIMEOUT_S = 40.0
+# Additional timeout of 65 s per megabyte. Four large PDFs took 2 to 11 s per megabyte.
+_TIMEOUT_S_PER_BYTE = 65e-6
+# Maximum number of pages per request to the parser service.
+_MAX_READ_PAGES = 2000
 Answer = TypeVar("Answer", Layout, PageTexts)
 
 
@@ -124,7 +127,7 @@ async def _parse(
 
 
 async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
-    """Return the job for the parser process. Results are written to the temporary folder."""
+    """Return the job for the parser process, which writes its results to `folder`."""
     settings = task.services.settings
     return ParseJob(
         source=folder / "document",
@@ -154,7 +157,8 @@ async def _hints(task: IngestTask) -> str:
     name = task.step.blob_name + HINTS_SUFFIX
     properties = await task.blobs.properties(DOCUMENTS, name)
     if properties is None or properties.size_bytes > MAX_BYTES:
-        return "" if properties is None else "x" * (MAX_BYTES + 1)  # rejected later because of its length
+        # The parser rejects a text of this length with a suitable message.
+        return "" if properties is None else "x" * (MAX_BYTES + 1)
     try:
         return (await task.blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
     except NotFoundError:
@@ -175,7 +179,9 @@ def _require_tries_left(state: DocumentState) -> None:
 
 
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
-    """Return the state to store before parsing, with this attempt counted. New bytes reset the counters."""
+    """Return the state to store before parsing: it contains the new version key and counts this attempt. If
+    the bytes are new, the failure counters restart.
+    """
     content_hash = version_key.partition("-")[0]
     attempts = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": attempts}
@@ -223,7 +229,9 @@ class _FileReader:
         return await self._run_parser()
 
     async def _run_parser(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
-        """Run the worker with a changed job, and return its result with `notes` added as warnings."""
+        """Run the worker process with some fields of the job changed, and return its result. `notes` are
+        added to the warnings.
+        """
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
         timeout_s = min(settings.parse_timeout_s, _LEAST_TIMEOUT_S + size_bytes * _TIMEOUT_S_PER_BYTE)
@@ -254,8 +262,8 @@ class _FileReader:
     async def _ask_once(
         self, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
     ) -> Answer | str:
-        """Return the answer of the parser service, or the error message of a lasting failure. Answers are
-        stored, so that a later attempt doesn't pay for them again.
+        """Return the parser service's answer, or an error message if it failed permanently. Answers are
+        stored, so that a retried step doesn't pay for them again.
 
         Raises:
             GroundworkError: the failure is temporary, and this isn't the last attempt.

@@ -30,26 +30,38 @@ from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
-_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each)
-_TEXT_MB = 144  # texts of up to 32 KB take 90 MB with a tokenizer
-_PAGE_MB = 224  # a lossless colour scan at 600 dpi takes 175 MB
-_QUERY_MB = 144  # 55 MB plus SQLite's limit (sql_worker.py)
-_FILE_WORKERS = 2  # parsing is CPU-bound
-_SENT_FILES = 3  # files at a parser service: they need no worker, but a copy on disk each
+# Memory for the host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each).
+_APP_MB = 768
+# Parsing a text of up to 32 KB takes 90 MB with a tokenizer.
+_TEXT_MB = 144
+# Rendering a lossless colour scan at 600 dpi takes 175 MB.
+_PAGE_MB = 224
+# A query worker takes 55 MB, plus the limit of SQLite (sql_worker.py).
+_QUERY_MB = 144
+# More workers wouldn't help on two cores, because parsing is CPU-bound.
+_FILE_WORKERS = 2
+# Files that may be at a parser service at once. They need no worker, but each has a copy on disk.
+_SENT_FILES = 3
 COPIES = _FILE_WORKERS + _SENT_FILES + 1
 """Maximum number of documents on disk at once, each of up to MAX_DOCUMENT_BYTES. One is for page pictures."""
-PATIENCE_S = 45.0  # with the time limits of parsing, stays below the ten minutes of a function
-_START_TIMEOUT_S = 60.0  # starting takes 1 s, or 10 s on a busy machine
-_POLL_S = 0.05  # interval between checks for a free worker
-_FILE_NICENESS = 5  # leaves parsers a third of the CPU while the app is busy answering questions
-_JOBS_PER_WORKER = 200  # after these jobs, the process is replaced to free leaked memory
+# Longest wait for a free worker. Together with the timeout of parsing, it stays below the ten minutes that a
+# function may take.
+PATIENCE_S = 45.0
+# A worker process starts in 1 s, or in 10 s on a busy machine.
+_START_TIMEOUT_S = 60.0
+# Interval between checks for a free worker.
+_POLL_S = 0.05
+# Leaves the parsers a third of the CPU while the app is busy answering questions.
+_FILE_NICENESS = 5
+# A worker process is replaced after this many jobs, because libraries leak memory.
+_JOBS_PER_WORKER = 200
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from shared.ingestion.parser_worker import main; "
     "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
-# Pass only these variables, since others may contain secrets. `_SMALL` reduces the use of address space,
-# which is limited.
+# Pass only these environment variables to a worker, since others may contain secrets. `_SMALL` reduces its
+# use of address space, which is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
 _SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -73,15 +85,17 @@ class ParserPool:
     ) -> None:
         self.memory_mb = memory_mb
         self._workers = [_Worker(memory_mb << 20, niceness, modules) for _ in range(workers)]
-        self._free = deque(self._workers)  # used as a stack: the most recently used worker is already running
-        self._holders: dict[_Worker, str] = {}  # shared with threads: use atomic operations only
+        # A stack, so that the worker used last, whose process is already running, comes first.
+        self._free = deque(self._workers)
+        # User of each busy worker. Threads share this dict, so use atomic operations only.
+        self._holders: dict[_Worker, str] = {}
         self._order = FairOrder(most_of_one=max(1, workers - 1))
-        # The event loop's default executor has few threads, which DNS lookups need.
+        # Use a separate executor: the event loop's default one has few threads, which DNS lookups need.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
 
     @property
     def started(self) -> int:
-        """Number of worker processes started so far. A high number means many crashes."""
+        """Number of worker processes started so far. A high number indicates that workers crash."""
         return sum(worker.started for worker in self._workers)
 
     async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S, whose: str = "") -> None:
@@ -118,7 +132,9 @@ class ParserPool:
         finally:
             if exchange is None:
                 self._give_back(worker)
-            else:  # the caller may have been cancelled, so release the worker only after its reply
+            # The caller may have been cancelled while the worker is still busy, so release it only after its
+            # reply.
+            else:
                 exchange.add_done_callback(lambda _: self._give_back(worker))
 
     async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":
@@ -169,7 +185,8 @@ class _Worker:
             self._restart(readable=_further_files(job))
         self._jobs += 1
         line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
-        if line and is_late:  # the process replied in time but was killed by the timer afterwards
+        # The process replied in time, but the timer killed it before it could be stopped.
+        if line and is_late:
             self.end()
         if line:
             return WorkerReply.model_validate_json(line)
@@ -191,7 +208,8 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            with suppress(OSError):  # broken pipe after a crash
+            # The pipe is broken if the process has crashed.
+            with suppress(OSError):
                 cast("IO[str]", process.stdin).write(question)
                 cast("IO[str]", process.stdin).flush()
                 line = cast("IO[str]", process.stdout).readline()
@@ -203,7 +221,8 @@ class _Worker:
     def end(self) -> None:
         """Kill the process, if any, and wait for it to exit."""
         if self._process is not None:
-            with suppress(OSError), self._process as process:  # unread input of a dead process
+            # Closing the pipe of a dead process fails if it left input unread.
+            with suppress(OSError), self._process as process:
                 process.kill()
         self._process = None
 
@@ -237,7 +256,7 @@ class _Worker:
 
 
 class _Deadline:
-    """Timeout of one job. It kills the process only while that job runs, never during the next one."""
+    """Timeout of one job. It kills the worker process only while that job runs, never during a later one."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -253,7 +272,7 @@ class _Deadline:
                 self._process.kill()
 
     def withdraw(self) -> bool:
-        """Cancel the deadline. Return whether it has already killed the process."""
+        """Cancel the timeout. Return whether it has already killed the process."""
         with self._lock:
             self._is_running = False
             return self._has_expired
@@ -269,7 +288,9 @@ def _report_missing_landlock() -> None:
 
 
 def _further_files(job: Job) -> tuple[str, ...]:
-    """Return the files outside its folder that a job reads. All jobs of a pool read the same ones."""
+    """Return the files that a job reads in addition to its folder, such as the tokenizer. They are the same
+    for all jobs of a pool.
+    """
     if not isinstance(job, ParseJob):
         return ()
     return tuple(str(path) for path in (job.tokenizer_path, job.languages) if path)
@@ -301,7 +322,9 @@ class Parsers:
 
 @cache
 def parsers(instance_memory_mb: int) -> Parsers:
-    """Return the worker pools of this process, which share the memory left by the host and the app."""
+    """Return the worker pools of this process. The parsers of `files` share the memory that the host and the
+    other pools leave.
+    """
     file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB - _QUERY_MB) // _FILE_WORKERS
     return Parsers(
         files=ParserPool(_FILE_WORKERS, file_mb, _FILE_NICENESS),

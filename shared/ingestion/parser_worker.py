@@ -32,10 +32,15 @@ from shared.tables.cards import card
 from shared.tables.loader import TableFile
 from shared.tables.queries import GuardJob, QueryJob
 
-_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, see prctl(2)
+# PR_SET_PDEATHSIG, see prctl(2).
+_PARENT_DEATH_SIGNAL = 1
 OPENING_CHARS = 6000
-MAX_PIECES = 50_000  # ten thousand dense pages; a 1 MB file can contain five times as many empty elements
-MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets; warnings share one table row
+# Maximum number of elements, as in ten thousand dense pages. A 1 MB file can contain five times as many empty
+# elements.
+MAX_PIECES = 50_000
+# A workbook may cause thousands of warnings, one per hidden sheet, and all of them are stored in one table
+# row.
+MAX_WARNINGS = 20
 MAX_WARNING_CHARS = 500
 READY = "ready\n"
 
@@ -171,14 +176,16 @@ def _end_with_parent() -> None:
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # the host exited before the call
+        # The host exited before prctl was called, so no signal will arrive.
+        if os.getppid() != parent:
             os._exit(1)
 
 
 def _limit_memory(memory_bytes: int) -> None:
     try:
         resource = load_module("resource")
-    except ImportError:  # Windows has no such limit; the timeout still applies
+    # Windows has no memory limit for a process, but the timeout still applies.
+    except ImportError:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)

@@ -34,11 +34,18 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-MAX_STARTS = 100  # 1,200 an hour at one run every five minutes, which leaves capacity for answers
-SETTLED = timedelta(minutes=2)  # the search service shows new writes with some delay
-REMOVALS_S = 120.0  # no removal starts after this time: the host ends a function after ten minutes
-UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # an upload may continue after its URL has expired
-RETRY_AFTER = timedelta(minutes=15)  # for failed ingestions; by then, a failed service may have recovered
+# With one run every five minutes, 1,200 documents an hour, which leaves capacity for answers.
+MAX_STARTS = 100
+# Differences of a document written this recently are ignored: the search service shows new writes with a
+# delay.
+SETTLED = timedelta(minutes=2)
+# Seconds after which a run starts no further removal. The host ends a function after ten minutes.
+REMOVALS_S = 120.0
+# Age from which the access list of a missing upload is deleted. An upload may continue after its URL has
+# expired.
+UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)
+# Delay before a failed ingestion is tried again. By then, a failed service may have recovered.
+RETRY_AFTER = timedelta(minutes=15)
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
 
@@ -50,18 +57,19 @@ async def reconcile(
     services: IngestionServices, start: StartIngestions, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
     """Compare documents with their files, states and index rows, and start missing ingestions. Documents in
-    the backlog are left to the watch.
+    the backlog are skipped, because their ingestion is already scheduled.
 
     Args:
         count: selects the part to compare if there are too many (see `IdWindow`).
         block_bits: bits of the narrower window whose blocks are also compared; each bit halves the window.
     """
-    await services.prepare()  # on every run, so that a lost index is recreated
+    # Run this every time, so that a lost index is recreated.
+    await services.prepare()
     window = await fitting_window(services, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
     inventory = await take_inventory(services, window, of_blocks)
-    # Read after the states, so that a document stored in between is in at least one of the two.
+    # Read the backlog after the states, so that a document added in between is in at least one of the two.
     backlog = {work.blob_name for work in await services.documents.open_work.backlog(is_fresh=True)}
     idle = [seen for seen in inventory.seen.values() if seen.name not in backlog]
     due = [(seen, kind) for seen in idle if (kind := _due(seen, services.settings))]
@@ -83,7 +91,7 @@ async def reconcile(
 
 
 def _due(seen: SeenDocument, settings: Settings) -> str | None:
-    """Return the reason why an ingestion must start, or None if it needn't."""
+    """Return the reason why the document must be ingested, or None if it needn't be."""
     difference, state = compare(seen, pipeline(settings)), seen.state
     if state is None:
         return "not_ingested"
@@ -105,13 +113,13 @@ def _differing_blocks(
     differing: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
-        # Skip documents written after their blocks were read. A later run compares them.
+        # Skip documents that may have been written while their blocks were read. A later run compares them.
         is_old = state is not None and read_at - state.updated_at >= SETTLED
         if state is None or not is_old or seen.name in excluded or not window.holds(doc_id):
             continue
         difference = compare_blocks(seen, state)
-        # If the newest version failed, blocks of the previous version can be restricted but not rewritten
-        # (see `repair`).
+        # If the newest version failed, `repair` can restrict access to the blocks of the previous version,
+        # but not rewrite them.
         is_repairable = state.status == "ready" or not state.content_hash or seen.is_too_open
         if difference and is_repairable:
             differing.append((seen, difference.kind))
@@ -122,8 +130,10 @@ async def _request_due_ingestion(seen: SeenDocument, kind: str, services: Ingest
     """Request the ingestion of a document. Return False if the request couldn't be stored."""
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await repair(seen.state, services)  # without it, the ingestion would find nothing to do
-        elif kind == "stuck" and seen.state is not None:  # its backlog row was lost
+            # Without this mark, the ingestion would find nothing to do.
+            await repair(seen.state, services)
+        # The backlog row was lost, so create it again.
+        elif kind == "stuck" and seen.state is not None:
             await request_ingestion(seen.state, services.documents)
         else:
             await note_event(seen.name, services)
@@ -149,8 +159,8 @@ async def _remove_unused(sidecars: Collection[BlobProperties], services: Ingesti
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
-    """Remove index data of documents without a file, and return the number removed. The order differs in each
-    run, so that one that can't be removed doesn't block the others.
+    """Remove index rows and files whose document no longer exists, and return the number of documents
+    removed. Each run uses another order, so that a document that can't be removed doesn't block the others.
     """
     ends = time.monotonic() + REMOVALS_S
     removed = 0
@@ -168,8 +178,8 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     Rows that the search service doesn't show yet are deleted by the next run.
     """
     try:
-        # List blocks and folders before reading the state: later ones belong to a file that was uploaded
-        # again.
+        # List blocks and folders before reading the state: if the file was uploaded again, its new blocks and
+        # folders must not be deleted.
         keys = list(await index_rows.block_hashes(services.content_index, doc_id))
         folders = await versions.stored_folders(services.blobs, doc_id)
         if await services.documents.get(doc_id) is not None:

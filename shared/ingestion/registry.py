@@ -64,7 +64,8 @@ _FORMATS = (
 )
 FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
-_COMPOUND = b"\xd0\xcf\x11\xe0"  # container of encrypted Office files, and of Office formats from before 2007
+# First bytes of encrypted Office files, and of Office formats from before 2007.
+_COMPOUND = b"\xd0\xcf\x11\xe0"
 
 # First bytes of well-known formats, to name the actual format of a file whose suffix is wrong.
 _SIGNATURES = (

@@ -151,7 +151,8 @@ def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentS
 async def apply_rights(task: IngestTask) -> Done:
     """Publish the pending permissions in the document's row, then copy them to the indexes."""
     services = task.services
-    while True:  # repeat until no newer permissions are pending
+    # Repeat if newer permissions arrived meanwhile.
+    while True:
         applied = (await task.update(_in_row)).rights
         await merge_rights(services.content_index, services.documents_index, task.doc_id, applied)
         state = await task.update(partial(with_rights, written=applied))
@@ -160,7 +161,9 @@ async def apply_rights(task: IngestTask) -> Done:
 
 
 def _in_row(state: DocumentState) -> DocumentState:
-    """Return the state with the pending permissions in force, marked as not yet copied to the indexes."""
+    """Return the state with the pending permissions in force, and with the mark that the indexes don't have
+    them yet.
+    """
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
 

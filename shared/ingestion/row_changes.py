@@ -116,8 +116,8 @@ async def copy_corrections(
             await services.content_index.merge([{"block_id": key, **fields} for key in keys])
             agreed = copied_hash == index_rows.copied_hash(record)
             changes["copied_hash"] = index_rows.copied_hash(corrected) if agreed else ""
-        # Write the record last, as in an ingestion, so that blocks can already be filtered by the values it
-        # lists.
+        # Write the document's record last, as in an ingestion: the values that it lists must already find its
+        # blocks.
         names = {*state.corrections} & {*MetadataCorrection.model_fields} | {"doc_id", "edited_fields"}
         await services.documents_index.merge([corrected.model_dump(mode="json", include=names)])
     return state.model_copy(update=changes)
@@ -138,5 +138,6 @@ def corrected(state: DocumentState, corrections: Corrections) -> DocumentState:
     """Return the state with these corrections added."""
     changed: dict[str, object] = {"corrections": {**state.corrections, **corrections}}
     if _COPIED & corrections.keys():
-        changed["copied_hash"] = ""  # empty until the blocks have the corrections
+        # "" means that the blocks in the index don't have these values yet.
+        changed["copied_hash"] = ""
     return state.model_copy(update=changed)

@@ -18,11 +18,15 @@ from dataclasses import dataclass
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2  # prctl(2)
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | errno.EACCES
-_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
-_X32_NUMBERS = 0x40000000  # start of the x32 system calls on x86-64, which are all blocked
-_SIGNAL_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX make the kernel send signals
+# Offsets in struct seccomp_data.
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+# First number of the x32 system calls on x86-64. All of them are blocked.
+_X32_NUMBERS = 0x40000000
+# F_SETOWN, F_SETSIG and F_SETOWN_EX, fcntl commands that make the kernel send signals.
+_SIGNAL_COMMANDS = (8, 10, 15)
 
-_Row = tuple[int, int, int, int]  # struct sock_filter: code, jump if true, jump if false, operand
+# struct sock_filter: code, offset if true, offset if false, operand.
+_Row = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,12 @@ def _filter(table: _Table, process_id: int) -> Iterator[_Row]:
 def _by_argument(
     number: int, argument: int, values: Sequence[int], verdict: int, other: int
 ) -> Iterator[_Row]:
-    """Return filter rows that apply `verdict` if the argument of the call, a C int, is in `values`, otherwise
-    `other`.
+    """Yield filter rows that return `verdict` if an argument of this system call, a C int, is one of
+    `values`, and `other` otherwise.
     """
     yield _JUMP_EQUAL, 0, len(values) + 3, number
-    yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument  # low half, as both architectures are little-endian
+    # Load the low half of the argument, which comes first: both architectures are little-endian.
+    yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument
     for position, value in enumerate(values):
         yield _JUMP_EQUAL, len(values) - position, 0, value
     yield _RETURN, 0, 0, other

@@ -14,11 +14,14 @@ from shared.ingestion.task import now
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-LATER = timedelta(minutes=15)  # longer than any batch or activity takes
+# Time after which no request of a fenced execution can still be in flight: longer than any batch or activity
+# takes.
+LATER = timedelta(minutes=15)
 
 
 async def look_again(services: IngestionServices) -> int:
-    """Compare every document that is due with its manifest, and request repairs. Return how many differ.
+    """Compare the indexed blocks of documents that were fenced off a while ago with their manifests, and
+    request repairs. Return the number of documents that differ.
 
     Raises:
         GroundworkError: the row store failed. Other failures are logged, and the document is checked later.
@@ -36,10 +39,12 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
     documents = services.documents
     state = await documents.get(look.doc_id)
     if state is not None and (state.is_open or state.is_deleted):
-        return False  # check again after the ingestion
+        # Compare the document after its ingestion or removal has ended.
+        return False
     present = set(await index_rows.block_hashes(services.content_index, look.doc_id))
     if state is None:
-        # The blocks were listed before this read, so blocks of a file that was uploaded again are kept.
+        # Delete only the blocks listed before this read, and only if there is still no state: a file may have
+        # been uploaded again.
         if present and await documents.get(look.doc_id) is None:
             await services.content_index.delete(sorted(present))
         differs = False
@@ -50,6 +55,7 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
             try:
                 await repair(state, services)
             except ConflictError:
-                return False  # an ingestion has just started
+                # An ingestion has just started. Compare the document after it.
+                return False
     await documents.open_work.forget_second_look(look)
     return differs

@@ -54,7 +54,8 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
             with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
-            await task.update()  # renew the timestamp, since a waiting document would look stuck
+            # Renew the row's timestamp, since a document that waits for a worker would look stuck.
+            await task.update()
             raise
         finally:
             owner = task.known.wanted_rights.owner_id if task.known else None
@@ -104,7 +105,7 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Ingest a small document in one activity, without storing intermediate results.
+    """Ingest a small document completely, and record the result. Its intermediate results are kept in memory.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
@@ -127,7 +128,9 @@ async def ingest_small(task: IngestTask) -> SmallDone:
 
 
 async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) -> BlockChanges:
-    """Describe, caption, embed and write a version. `is_new` means that no blocks were ever written."""
+    """Derive metadata, caption figures, embed and write a version. `is_new` means that no block of the
+    document was ever written.
+    """
     original = await find_original(task)
     described = await metadata.describe(task, parsed, original)
     indexed = None if is_new else await index_rows.block_hashes(task.services.content_index, task.doc_id)
@@ -138,7 +141,8 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
     if changes.new:
         await indexing.write_blocks(task, version, changes.new, original)
     else:
-        await task.update()  # permissions or the fence may have changed during the model call
+        # Read the permissions and check the fence again: either may have changed during the model call.
+        await task.update()
     await indexing.finish(task, version, changes, original)
     if not is_new or parsed.figures:
         await indexing.clean_up(task)
@@ -146,7 +150,8 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
 
 
 async def end_unchanged(task: IngestTask) -> None:
-    """End the ingestion of a version that is already indexed, after repairing leftovers of earlier attempts.
+    """End the ingestion of a version that was already indexed. First finish what earlier attempts may have
+    left undone.
 
     An attempt that died in its last step may have left stale blocks, or rows with outdated permissions.
     """
@@ -172,18 +177,19 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
     """Record how the ingestion ended. After a failure, first delete its partial results."""
     if request.status == "failed":
-        # Clean up before closing: afterwards, writes may belong to the next execution.
+        # Clean up before the ingestion is closed: afterwards, the next execution may already be writing.
         state = await task.update()
         try:
             await _clear_up(task, state)
         except GroundworkError as failed:
-            # Record the failure in any case. The next ingestion replaces leftovers.
+            # Record the failed ingestion even if the cleanup failed. The next ingestion replaces leftover
+            # data.
             get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
 
 
 async def rest(task: IngestTask, request: RestRequest) -> Closed:
-    """End an execution instead of waiting. The document is admitted again after the pause."""
+    """End this execution and pause its document, which gets a new execution after the pause."""
     return await task.rest(request)
 
 
@@ -200,7 +206,7 @@ async def remove(task: IngestTask) -> Closed:
 
 
 async def _hand_over(task: IngestTask, state: DocumentState) -> None:
-    """Move the corrections of a deleted document to its renamed copy, if there is one."""
+    """Move the corrections of a deleted document to its renamed copy, if it has one."""
     moment, index = now(), task.services.documents_index
     async for other in same_bytes(state, state.content_hash, index, task.documents):
         if not is_new_name(state, other, moment):
@@ -210,7 +216,7 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _clear_up(task: IngestTask, state: DocumentState) -> None:
-    """Delete the partial results of a failed ingestion, but keep the published version. Idempotent.
+    """Delete the partial results of a failed ingestion. The published version, if any, is kept. Idempotent.
 
     Raises:
         GroundworkError: a service failed.

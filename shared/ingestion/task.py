@@ -31,12 +31,14 @@ from shared.platform.errors import (
 )
 from shared.retrieval.models import DocumentStatus
 
-MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
-MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, ingested within seconds
+# Failed ingestions of the same bytes after which a document is quarantined.
+MAX_TRIES = 3
+# About 9,000 tokens, which need one embedding request and are ingested within seconds.
+MAX_SMALL_BYTES = 32 * 1024
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
 )
-# attempts for a conditional write; rarely more than two writers compete for a document
+# Attempts for a conditional write. Rarely more than two writers compete for a document.
 MAX_WRITE_ATTEMPTS = 8
 
 
@@ -81,12 +83,14 @@ class IngestTask:
 
     @property
     def looked(self) -> dict[str, Any]:
-        """Values read by this execution: wish counter, etag of the backlog row, and number of pauses."""
+        """Values that this execution read from the document's rows: wish counter, etag of the backlog row,
+        and number of pauses.
+        """
         return self.step.model_dump(include={"wish", "work", "rests"})
 
     async def acquire(self) -> DocumentState:
-        """Write this execution's fence into the document's row, and return the row's state. Other executions
-        are fenced off.
+        """Write this execution's fence token into the document's row, which stops every other execution.
+        Return the new state.
 
         Call this before reading the blob: `close` compares the wish counter read here with the current one,
         so that later events lead to another ingestion.
@@ -119,7 +123,7 @@ class IngestTask:
         raise contention_error()
 
     async def current_state(self) -> DocumentState:
-        """Return the last known state, or read it if there is none.
+        """Return the state read or written last by this activity. Read the row if there is none.
 
         Raises:
             FencedError: the row has another fence.
@@ -130,7 +134,8 @@ class IngestTask:
         return self.known
 
     async def reload(self) -> DocumentState:
-        """Read the state again, to check the fence before a write that isn't guarded by the row's etag.
+        """Read the state again. Call this to check the fence before a write that the row's etag doesn't
+        protect.
 
         Raises:
             FencedError: the row has another fence.
@@ -159,7 +164,8 @@ class IngestTask:
         raise contention_error()
 
     async def close(self, request: CloseRequest) -> Closed:
-        """Record how the ingestion ended. In the reply, `again` means that a new request arrived meanwhile.
+        """Record how the ingestion ended. In the reply, `again` tells the caller that a new request arrived
+        meanwhile.
 
         Raises:
             FencedError: the row has another fence.
@@ -175,7 +181,8 @@ class IngestTask:
                     tries = MAX_TRIES
                 outcome = request.model_dump(include={"reason", "hint", "failure"})
                 outcome |= {"failed_tries": tries, "begun_parses": 0}
-                if request.status == "ready":  # also if the version was found to be unchanged
+                # Record this even if the version was indexed already.
+                if request.status == "ready":
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
             # If even the first step failed, treat all requests so far as processed: an ingestion that can't
@@ -187,14 +194,16 @@ class IngestTask:
         return Closed(again=state.is_open or not await self._is_work_done(work))
 
     async def end_nothing(self) -> bool:
-        """Delete the backlog row of a missing document. Return False if the document may exist by now."""
+        """Delete the backlog row of a document that doesn't exist. Return False if the document may have been
+        created meanwhile.
+        """
         work = await self._newest_work()
         state = await self.documents.get(self.doc_id)
         return state is None and await self._is_work_done(work)
 
     async def rest(self, request: RestRequest) -> Closed:
-        """Release the place and pause the document. In the reply, `again` means that a new request arrived
-        meanwhile.
+        """Release the document's place and pause the document. In the reply, `again` tells the caller that a
+        new request arrived meanwhile.
 
         Raises:
             FencedError: the row has another fence.
@@ -216,8 +225,8 @@ class IngestTask:
         return (work and work.revision) or ""
 
     async def _is_work_done(self, work: str) -> bool:
-        """Delete the backlog row with this etag. Return False if the row has changed, which means a new
-        request.
+        """Delete the backlog row if it still has this etag. Return False if it has another one, because a new
+        request arrived.
         """
         try:
             if work:
@@ -250,7 +259,7 @@ class IngestTask:
         raise contention_error()
 
     async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Write to the document's row that the ingestion has reached `status`, with the current time.
+        """Record in the document's row that the ingestion has entered the phase `status` now.
 
         Raises:
             FencedError: the row has another fence.
@@ -264,8 +273,8 @@ class IngestTask:
 
     @asynccontextmanager
     async def counted_parse(self) -> AsyncIterator[None]:
-        """Reset the counter of unfinished parses if the block raises an error, so that only crashes of the
-        host remain counted.
+        """Reset the counter of unfinished parses if the block raises `GroundworkError`. The counter then only
+        counts crashes of the host.
         """
         try:
             yield
@@ -335,7 +344,7 @@ def is_small(filename: str, size_bytes: int) -> bool:
 
 
 def now() -> datetime:
-    """Return the current time in UTC, with time zone."""
+    """Return the current time in UTC as an aware datetime."""
     return datetime.now(UTC)
 
 
@@ -349,8 +358,8 @@ def is_quarantined(state: DocumentState) -> bool:
 
 
 def with_status(state: DocumentState, status: DocumentStatus, at: datetime | None = None) -> DocumentState:
-    """Return the state with a new status that was entered at `at` (None = now), and record the phase. If the
-    state already has the status, return it unchanged.
+    """Return the state with a new status, entered at `at` (None = now), and with the time added to its
+    phases. If the status is the same, return the state unchanged.
     """
     if state.status == status and state.phases:
         return state
@@ -359,7 +368,7 @@ def with_status(state: DocumentState, status: DocumentStatus, at: datetime | Non
 
 
 def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) -> DocumentState:
-    """Return the state with the model calls added to each phase."""
+    """Return the state with these numbers of model calls added to its phases."""
     phases = tuple(
         phase.model_copy(update={"model_calls": phase.model_calls + calls.get(phase.status, 0)})
         for phase in state.phases
@@ -368,8 +377,8 @@ def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) 
 
 
 def fresh_state(blob_name: str) -> DocumentState:
-    """Return the initial state of a document that hasn't been ingested. It counts one request for an
-    ingestion.
+    """Return the initial state of a document that was never ingested, with its first ingestion already
+    requested.
     """
     return DocumentState(
         wish=1,
@@ -381,7 +390,7 @@ def fresh_state(blob_name: str) -> DocumentState:
 
 
 def reset_after_deletion(state: DocumentState) -> DocumentState:
-    """Return the reset state of a document that was uploaded again during its deletion. Other states are
+    """Return a fresh state for a document whose file was uploaded again during its deletion. Other states are
     returned unchanged.
 
     Corrections are kept, because synchronisation tools replace a file by deleting it first. Index rows of the

@@ -29,7 +29,7 @@ _AT_ONCE = 16
 
 
 class StoredFile(Model):
-    """A file of a thread, possibly not yet uploaded or ingested.
+    """File of a thread, which may not be uploaded or ingested completely yet.
 
     Attributes:
         since: earliest modification time of the file and its sidecars.
@@ -44,7 +44,7 @@ class StoredFile(Model):
 
     @property
     def doc_id(self) -> str:
-        """Id of the document made from the file."""
+        """Id of the document that is created from this file."""
         return document_id(self.name)
 
     @property
@@ -89,7 +89,7 @@ async def stored_files(thread_id: str, services: DocumentServices) -> list[Store
 
 
 async def hide_file(name: str, services: DocumentServices) -> None:
-    """Mark a file as deleted, so that no read that starts later returns it."""
+    """Mark a file's document as deleted, so that readers no longer see it."""
     await mark_deleted(document_id(name), services.documents)
 
 
@@ -99,7 +99,7 @@ async def remove_file(name: str, services: DocumentServices) -> None:
     Idempotent.
     """
     await hide_file(name, services)
-    # Delete the access list as well: an upload that arrives later is then deleted without being read.
+    # Delete the access list, too: if the upload still arrives later, the file is deleted unread.
     for suffix in (SIDECAR_SUFFIX, HINTS_SUFFIX, ""):
         await services.blobs.delete(DOCUMENTS, name + suffix)
     await services.documents_index.delete([document_id(name)])

@@ -30,17 +30,22 @@ from shared.platform.errors import CallerError, ConflictError, DocumentExistsErr
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
-MAX_NAME_BYTES = 200  # file systems allow 255, including the suffix of a sidecar and the number of a copy
-MAX_PATH_CHARS = 900  # the limit of Blob Storage is 1,024
+# File systems allow 255 bytes. The rest is for the suffix of an access list and the number of a copy.
+MAX_NAME_BYTES = 200
+# Blob Storage allows 1,024 characters.
+MAX_PATH_CHARS = 900
 MAX_DEPTH = 10
 MAX_PUBLISHER_CHARS = 100
-TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; slower senders can request another URL
+# 500 MB take 11 minutes at 6 Mbit/s. A slower sender can request another URL.
+TICKET_LIFETIME_S = 3600.0
 _SEPARATORS = re.compile(r"[/\\]+")
-_FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
+# Escapes in the names of uploaded files. Source: WHATWG HTML, multipart/form-data encoding.
+_FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
-# Names reserved for devices on Windows, whatever their suffix: nobody could save such a file there.
+# Windows reserves these names for devices, whatever the suffix, so that nobody could save such a file there.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|\Z)", re.IGNORECASE)
-_JOINERS = "\u200c\u200d"  # needed to spell Persian, Indian languages and emoji
+# Zero-width characters needed to spell Persian, Indian languages and emoji.
+_JOINERS = "\u200c\u200d"
 
 
 def clean_filename(name: str) -> str:
@@ -144,8 +149,8 @@ async def store(
     """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
     parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
-    # If the transfer is interrupted, the new permissions stay: a file that arrives later is restricted by
-    # them.
+    # If the transfer is interrupted, the new permissions stay in force. They can only apply to a file that
+    # arrives later.
     blob = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(blob, services)
 
@@ -223,7 +228,7 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         published_by=rights.published_by,
     )
     if new_rights.owner_id == user.user_id and (name := shown_name(user.name or "")):
-        # Use the name that others see: the one from the identity provider, never one that the user has typed.
+        # Publish the name from the identity provider, which users can't choose themselves.
         new_rights = new_rights.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
     if existing is None or new_rights != rights.model_copy(update={"warning": None}):
         await write_rights(path, new_rights, services.blobs)
@@ -231,7 +236,8 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
 
 async def _announce(blob: BlobProperties, services: IngestionServices) -> DocumentState:
     """Request an ingestion of an uploaded blob, whose event may arrive later. Return the document's state."""
-    # Even if the document is known, its row may belong to a previous file that is being removed.
+    # Read the permissions even if the document is known: its row may belong to a previous file that is being
+    # removed.
     rights, sidecar_etag = await read_rights(blob, services)
     permissions = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     documents = services.documents
@@ -241,10 +247,12 @@ async def _announce(blob: BlobProperties, services: IngestionServices) -> Docume
             if state is None:
                 new_state = fresh_state(blob.name).model_copy(update={**permissions, "noted_etag": blob.etag})
                 return (await request_ingestion(new_state, documents, size_bytes=blob.size_bytes))[0]
-            if blob.etag in (state.noted_etag, state.wanted_etag):  # the event arrived first
+            # The blob event arrived first and has requested the ingestion.
+            if blob.etag in (state.noted_etag, state.wanted_etag):
                 return state.model_copy(update=permissions)
             changes: dict[str, object] = {**permissions, "noted_etag": blob.etag}
-            if state.is_open and not state.is_deleted:  # a running ingestion updates its own status
+            # The ingestion in progress updates the status, so leave it unchanged.
+            if state.is_open and not state.is_deleted:
                 again = state.model_copy(update={**changes, "rows_outdated": True})
             else:
                 again = queued(reset_after_deletion(state)).model_copy(update=changes)

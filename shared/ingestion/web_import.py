@@ -33,7 +33,7 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
         page = await pages.fetch(request.url)
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
-    # the failing server isn't one of the app's services
+    # Report these as errors of the web page: the failing server isn't one of the app's services.
     except (InvalidQueryError, DependencyError) as failed:
         raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
@@ -49,7 +49,7 @@ def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
     """
     return UploadRequest(
         filename=_filename(page.final_url, page.suffix),
-        # The folder keeps URLs apart whose file names are equal.
+        # The digest of the URL separates pages whose file names are equal.
         folder=f"{_FOLDER}/{digest(page.final_url)[:16]}",
         project_id=request.project_id,
         acl=request.acl,
@@ -76,10 +76,12 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     try:
         parser.parse(robots.content.decode(errors="replace").splitlines())
         is_allowed = parser.can_fetch(AGENT_NAME, url)
-    except ValueError:  # the file has an invalid line, and its other lines may forbid the page
+    # The file has an invalid line. One of its other lines may forbid the page.
+    except ValueError:
         is_allowed = False
     if not is_allowed:
-        raise InvalidQueryError(  # not 403: the user is authorised, and the site's message must be shown
+        # Not 403: the user is authorised, and the site's message must be shown.
+        raise InvalidQueryError(
             "The site's robots.txt asks programs not to read this page.",
             "Save the page, and upload the file.",
         )
