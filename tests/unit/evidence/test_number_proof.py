@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from shared.evidence.models import Cell, QueriedTable, TableResult
-from shared.evidence.number_proof import numbers_of, unproved_numbers, without_date, without_rank
+from shared.evidence.number_proof import has_number, numbers_of, unproved_numbers, without_date, without_rank
 
 TABLE = QueriedTable(table_id="d.1", doc_id="d", filename="sales-2024.csv", content_hash="h")
 
@@ -231,3 +231,11 @@ def test_another_date_than_today_is_left(said: str) -> None:
 def test_text_without_end_is_read_quickly() -> None:
     assert unproved_numbers("1" + ",111" * 20_000, [SALES], (), "en")
     assert not unproved_numbers("." * 100_000 + " -" * 50_000, [SALES], (), "en")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("It runs at 15 bar.", True), ("Two pumps run.", True), ("See A200b.", True), ("It runs.", False)],
+)
+def test_digits_and_number_words_are_numbers(text: str, expected: bool) -> None:
+    assert has_number(text) is expected

@@ -124,7 +124,7 @@ def test_each_hard_gate_outweighs_everything(code: GateCode) -> None:
     [
         {"remaining_latency_ms": 12_000},
         {"remaining_tokens": 8_000},
-        {"spent_usd": 0.07},
+        {"spent_usd": 0.0, "min_remaining_cost_to_delegate_usd": 0.08},
         {"depth": 1, "max_recursion_depth": 2},
     ],
 )
