@@ -149,8 +149,9 @@ def _read_broken_tag(region: str) -> list[Piece]:
     if tag.startswith("</"):
         return [Text(text)]
     values = {match[1].lower(): match[2] for match in _OPEN_ATTRIBUTE.finditer(tag)}
-    # A follow-up question that may be incomplete is dropped.
-    piece = _piece(tag[1:], {} if tag[1:].lower().startswith("follow_up") else values)
+    piece = _piece(tag[1:], values)
+    if isinstance(piece, FollowUpTag):
+        piece = FollowUpTag("")  # the question may be incomplete
     return [piece, Text(text)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.evidence.tags import CiteTag, FigureTag, GapTag, Piece, Text, read_tags
+from shared.evidence.tags import CiteTag, FigureTag, FollowUpTag, GapTag, Piece, Text, read_tags
 
 ANSWER = (
     'It runs at 15 bar <cite doc_id="d1" quote="runs at 15 bar"/>. If a < b, see '
@@ -136,6 +136,11 @@ def test_a_value_without_quotation_marks_may_end_with_the_tag() -> None:
 def test_figures_and_gaps_are_read_also_without_their_end(end: str) -> None:
     assert parse(f'<figure block_id="b1{end}', []) == [FigureTag("b1")]
     assert parse(f'<Gap missing="m{end}', []) == [GapTag("m", "")]
+
+
+def test_a_next_question_is_read_only_if_it_is_whole() -> None:
+    assert parse('<FOLLOW_UP question="And why?"/>', []) == [FollowUpTag("And why?")]
+    assert parse('<Follow_up question="And wh', []) == [FollowUpTag("")]
 
 
 def test_a_tag_without_attributes_proves_nothing() -> None:
