@@ -4,7 +4,7 @@ Each block is shown once, in `<documents>` as in the first search. All other res
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from shared.answering.calls import CallMaker, GapSearch, Results
@@ -20,6 +20,7 @@ from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
+from shared.retrieval.fusion import KEYWORD_WEIGHT
 from shared.retrieval.models import Hit
 from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent
@@ -36,8 +37,10 @@ from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import QueryStructuredData, is_computed
 
 _GAP_BLOCKS = 6  # passages added to the evidence per gap; unmeasured
-# In eight searches for gaps, the needed passages had .47 to .63, all others at most .27, mostly below .24.
-_LEAST_GAP_SCORE = 0.3
+# In eight searches for gaps, the needed passages had .47 to .63. A passage with none of the meaning but the
+# best match of words, such as "document" or "state", gets KEYWORD_WEIGHT and a little more.
+_LEAST_GAP_SCORE = KEYWORD_WEIGHT + 0.15
+_NEAR_SHOWN = 0.75  # share of the score of the best passage that the model has already seen; unmeasured
 _MAX_RESULT_CHARS = 16_000  # per call, about 4,000 tokens
 _TOOL_TIMEOUT_S = 30.0
 
@@ -175,6 +178,21 @@ def _limits(question: TurnQuestion) -> Filters:
     return limits
 
 
+def relevant_to_gap(hits: Sequence[Hit], shown_ids: Collection[str], least: float) -> list[Hit]:
+    """Return the hits of a search for a gap that may close it.
+
+    The model found no answer in the passages that it has seen, so a passage that fits the gap much worse than
+    one of these won't contain it either.
+
+    Args:
+        shown_ids: ids of the blocks that the model has seen.
+        least: minimum score.
+    """
+    best_shown = max((hit.score for hit in hits if hit.block_id in shown_ids), default=0.0)
+    least = max(least, _NEAR_SHOWN * best_shown)
+    return [hit for hit in hits if hit.score >= least and not hit.is_heading()]
+
+
 async def _search(
     gap: Gap,
     services: AnsweringServices,
@@ -192,7 +210,8 @@ async def _search(
             hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, limits)
             # Scores are lower without embeddings, so the usual threshold would drop relevant hits.
             least = 0.0 if blocks.missed else _LEAST_GAP_SCORE
-            return [hit for hit in hits if not hit.is_heading() and hit.score >= least][:_GAP_BLOCKS]
+            shown_ids = {hit.block_id for hit in question.shown.blocks}
+            return relevant_to_gap(hits, shown_ids, least)[:_GAP_BLOCKS]
     except (TimeoutError, GroundworkError) as failed:
         code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
         get_logger().warning("gap.search_failed", run_id=request.run_id, error_type=code)

@@ -125,7 +125,7 @@ async def test_long_documents_are_read_in_batches_by_sub_agents() -> None:
 async def test_a_gap_is_searched_for_in_the_documents_that_were_left_out_too() -> None:
     gap = ModelTurn(text='<answer><gap missing="The risks of 2011 are not stated."/>')
     cited = 'Floods in 2011. <cite doc_id="annual-report-2011" quote="Risks of 2011 are floods."/>'
-    services = await with_reports(gap, cited)
+    services = await with_reports(gap, cited, words=1)
     view, _ = await ask(services, question=QUESTION)
     assert "Floods in 2011." in text_of(view)
     assert "quarterly" not in prompt(services)
