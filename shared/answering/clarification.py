@@ -17,7 +17,7 @@ from shared.retrieval.document_names import (
     spelled_as_named,
 )
 from shared.retrieval.models import DocumentRecord
-from shared.runs.evidence import MissingDocument
+from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
@@ -238,6 +238,27 @@ def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[Mi
         for reference, records in found.items()
         if not match_reference(spelled_as_named(reference, records), records)
     )
+
+
+def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[MissingDocument, ...]:
+    """Return the missing documents that aren't in the evidence.
+
+    The search by content may find a document that the search by name missed, such as one with the words of the
+    reference in a heading.
+    """
+    headings: dict[str, str] = {}
+    for hit in evidence.blocks:
+        headings[hit.doc_id] = f"{headings.get(hit.doc_id, hit.filename)} {hit.heading_path}"
+    names = [naming_words(text) for text in headings.values()]
+
+    def is_found(reference: str) -> bool:
+        if match_reference(spelled_as_named(reference, evidence.records), evidence.records):
+            return True
+        words = naming_words(reference)
+        is_file_name = bool(_FILE_NAME.search(reference))
+        return bool(words) and not is_file_name and any(words <= name for name in names)
+
+    return tuple(document for document in missing if not is_found(document.reference))
 
 
 def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[str, ...]:

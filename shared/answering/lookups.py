@@ -202,7 +202,10 @@ async def _search(
 ) -> list[Hit] | None:
     """Search for a gap and return the best related blocks, or None if the search failed."""
     request, limits = question.request, _limits(question)
-    if any(document.reference.casefold() in gap.missing.casefold() for document in question.stored.missing):
+    if any(
+        document.reference.casefold() in gap.missing.casefold()
+        for document in question.collected.evidence.missing
+    ):
         return []  # Other documents don't contain the text of a missing document.
     blocks = StepSearches(services).blocks(request, time)
     try:

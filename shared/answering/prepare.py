@@ -8,7 +8,7 @@ import asyncio
 import json
 from datetime import UTC, datetime
 
-from shared.answering.clarification import question_back
+from shared.answering.clarification import not_found, question_back
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
 from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
@@ -206,7 +206,7 @@ async def _gather(
 
     words = messages_in(stored.plan.language)
     evidence = await context.searches.in_time(find, time, request, words)
-    evidence = evidence.model_copy(update={"missing": stored.missing})
+    evidence = evidence.model_copy(update={"missing": not_found(stored.missing, evidence)})
     preparation = Preparation(stored=stored, evidence=evidence)
     await context.keep(preparation, "preparation")
     return await context.complete(

@@ -8,11 +8,13 @@ from shared.answering.clarification import (
     MAX_NAMED,
     MAX_OPTIONS,
     Resolution,
+    not_found,
     options_of,
     question_back,
     resolve_references,
 )
-from shared.retrieval.models import DocumentRecord
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.plan import QueryType
 
 
@@ -173,3 +175,21 @@ def test_options_show_in_what_their_documents_differ() -> None:
 def test_a_german_question_is_asked_back_in_german() -> None:
     assert "Welches" in question_back("de", "Bericht", 2)
     assert "Which" in question_back("fr", "rapport", 2)
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_missing"),
+    [
+        ("travel rules", False),  # in a heading of the passage
+        ("expenses handbook", False),  # the title of the passage's document
+        ("travel rules 2031", True),
+        ("travel-rules.pdf", True),
+    ],
+)
+def test_a_document_that_the_search_has_found_is_not_missing(reference: str, is_missing: bool) -> None:
+    block = Hit(
+        block_id="h-1", doc_id="h.pdf", filename="h.pdf", heading_path="Rules for travel", content="x"
+    )
+    evidence = Evidence(hits=(block,), records=(record("h.pdf", "Handbook of expenses"),))
+    missing = (MissingDocument(reference=reference),)
+    assert not_found(missing, evidence) == (missing if is_missing else ())
