@@ -243,8 +243,8 @@ def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[Mi
 def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[MissingDocument, ...]:
     """Return the missing documents that aren't in the evidence.
 
-    The search by content may find a document that the search by name missed, such as one with the words of the
-    reference in a heading.
+    The search by content may find a document that the search by name missed, such as one with the words of
+    the reference in a heading.
     """
     headings: dict[str, str] = {}
     for hit in evidence.blocks:

@@ -11,11 +11,11 @@ from local.model_server.prompt_reader import read_documents
 from shared.access.models import UserContext
 from shared.answering.answer_writer import AnswerWriter
 from shared.answering.profiles import MAIN_AGENT
-from shared.answering.prompt import first_messages, system_prompt
+from shared.answering.prompt import documents_xml, first_messages, system_prompt
 from shared.answering.quote_repair import QuoteRepairer
 from shared.evidence.citations import CitationBook
 from shared.platform.language_models.models import CallLimits
-from shared.retrieval.models import Hit
+from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import open_event_log
 from shared.runs.evidence import Evidence
 from shared.runs.memory_run_log import MemoryRunLog
@@ -112,8 +112,8 @@ async def test_an_example_is_proved_word_by_word(name: str) -> None:
     assert writer.book.citations
     assert all(citation.verified for citation in writer.book.citations)
     assert "<" not in writer.draft.text
-    # What the documents differ in is said by the example itself, so nothing is added.
-    assert writer.draft.text.count("The documents differ") == (1 if name == "CONTENT_SEARCH" else 0)
+    # The newer edition holds; the statement of the older one is cited as replaced.
+    assert writer.draft.text.count("It replaces the limit of 230 bar") == (name == "CONTENT_SEARCH")
 
 
 @pytest.mark.parametrize("name", ["CONTENT_SEARCH", "DOCUMENT_SUMMARY"])
@@ -183,3 +183,24 @@ def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_s
         < noted.text.index("<output_rules>")
     )
     assert (PROMPTS / "findings.md").read_text("utf-8").strip() in noted.text
+
+
+def test_a_later_decision_is_named_as_the_current_one() -> None:
+    rules = system_prompt(MAIN_AGENT, "O").splitlines()
+    rule = next(line for line in rules if "When documents disagree" in line)
+    assert rule.index("answer with the newer one") < rule.index('"The documents differ:"')
+    older, newer = (
+        DocumentRecord(
+            doc_id=f"minutes-{day}",
+            filename=f"minutes-{day}.md",
+            upload_date=datetime(2026, 1, 1, tzinfo=UTC),
+            document_date=datetime(2025, 3, day, tzinfo=UTC),
+        )
+        for day in (4, 18)
+    )
+    blocks = [
+        Hit(block_id=record.doc_id, doc_id=record.doc_id, filename=record.filename, content="It is set.")
+        for record in (older, newer)
+    ]
+    shown = documents_xml(Evidence(hits=tuple(blocks), records=(older, newer)))
+    assert ('document_date="2025-03-04"' in shown, 'document_date="2025-03-18"' in shown) == (True, True)
