@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marker = item.get_closest_marker("timeout")
         if not item.get_closest_marker("e2e"):
             continue
-        if item.nodeid.startswith(_QUICK_ONLY):
+        if item.nodeid.startswith(_QUICK_ONLY) and not item.get_closest_marker("nightly"):
             raise pytest.UsageError(f"{item.nodeid}: `make e2e` doesn't collect this folder")
         if marker is None or marker.args[0] < PATIENCE_S:
             item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
