@@ -22,16 +22,26 @@ from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
 
-_MAX_DECODED_BYTES = 160_000_000  # half of a worker's memory: 40 million RGB or 160 million grey pixels
-_KEPT_SIDE_PX = 4000  # text recognition uses no more; 16 million RGB pixels take 64 MB
-_PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}  # in Pillow, including the copy for scaling; other modes take 4
-MAX_SIDE_PX = 2000  # vision models downscale larger pictures (to 2,048 px), as do screens
-MIN_SIDE_PX = 80  # 60 points on screen; smaller pictures are icons
-_MAX_PROPORTION = 8.0  # longer or wider pictures are rules and banners
-_PLAIN = 8  # maximum difference of grey levels in a blank picture
-_FLAT_BYTES = 4500  # PNG size: flat shapes need less, line drawings in manuals over 10,000
-_PNG_LEVEL = 4  # of 9; higher levels take three times as long to save 5 % (unmeasured)
-_DECODING_ERRORS = (  # raised by Pillow's decoders on damaged files
+# Half of a worker's memory: 40 million RGB pixels or 160 million grey ones.
+_MAX_DECODED_BYTES = 160_000_000
+# Longest side of a decoded picture. Text recognition needs no more, and 16 million RGB pixels take 64 MB.
+_KEPT_SIDE_PX = 4000
+# Bytes per pixel in Pillow, including the copy for scaling. Other modes take 4.
+_PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}
+# Longest side of a stored figure. Vision models scale larger pictures down (to 2,048 px), and so do screens.
+MAX_SIDE_PX = 2000
+# 60 points on screen. Smaller pictures are icons.
+MIN_SIDE_PX = 80
+# Longer or wider pictures are rules and banners.
+_MAX_PROPORTION = 8.0
+# Maximum difference of grey levels within a picture that counts as blank.
+_PLAIN = 8
+# Size of a PNG file below which a picture is a flat shape. Line drawings in manuals take over 10,000 bytes.
+_FLAT_BYTES = 4500
+# Compression level from 0 to 9. Higher levels take three times as long to save 5 % (unmeasured).
+_PNG_LEVEL = 4
+# Errors that Pillow's decoders raise for damaged files.
+_DECODING_ERRORS = (
     OSError,
     SyntaxError,
     ValueError,
@@ -103,7 +113,9 @@ class FigureFolder:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
-    """Return a copy on white: in dark mode, black lines would be invisible on a transparent background."""
+    """Return a copy of the picture on a white background: in dark mode, black lines on a transparent
+    background would be invisible.
+    """
     if image.mode == "L":
         return image.copy()
     if not image.has_transparency_data:
@@ -114,7 +126,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _is_plain(image: Image.Image) -> bool:
-    """Return whether all pixels have nearly the same brightness."""
+    """Return whether a picture is blank: all pixels have nearly the same brightness."""
     shades = image.convert("L").histogram()
     darkest = next(shade for shade, count in enumerate(shades) if count)
     return not any(shades[darkest + _PLAIN + 1 :])
@@ -122,7 +134,8 @@ def _is_plain(image: Image.Image) -> bool:
 
 @dataclass
 class ServicePages:
-    """Text of scanned pages, which a service reads between the first and second round of parsing.
+    """Text of scanned pages, read by an external service. A file is parsed twice: first to find these pages,
+    then with their text.
 
     Attributes:
         texts: recognised text by page number; empty in the first round.
@@ -133,7 +146,9 @@ class ServicePages:
     unread: list[int] = field(default_factory=list)
 
     def text_of(self, page_number: int) -> str | None:
-        """Return the recognised text of a page, or None after recording the page as unread."""
+        """Return the text that the service recognised on a page. If there is none, record the page as unread
+        and return None.
+        """
         text = self.texts.get(page_number)
         if text is None:
             self.unread.append(page_number)
@@ -242,7 +257,8 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
 
 
 def decoded(picture: Image.Image) -> Image.Image:
-    """Decode the current page of a picture, upright and no larger than text recognition needs.
+    """Decode the current page of a picture, rotated upright and scaled down to the size that text recognition
+    needs.
 
     The size is checked before any pixel is decoded, since a small file may expand to gigabytes. JPEG files
     are decoded at a reduced size.
@@ -261,7 +277,8 @@ def _scaled_down(picture: Image.Image) -> Image.Image:
     scale = _KEPT_SIDE_PX / max(picture.size)
     if scale >= 1:
         return picture
-    if picture.mode in ("1", "P"):  # these modes don't support smooth scaling
+    # Pillow can't scale these modes smoothly, so convert them first.
+    if picture.mode in ("1", "P"):
         with_colours = "RGBA" if picture.has_transparency_data else "RGB"
         picture = picture.convert("L" if picture.mode == "1" else with_colours)
     width, height = (max(1, round(side * scale)) for side in picture.size)

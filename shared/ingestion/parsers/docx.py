@@ -34,7 +34,8 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _CHECKBOX = f"{_WORD_2010}checkbox"
 
-# Layout, deletions and field codes, which aren't running text, and content that is read as separate blocks.
+# Elements to skip within running text: formatting, deletions and field codes, and content that is read as
+# separate blocks.
 _SKIPPED = frozenset(
     [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
@@ -42,19 +43,23 @@ _SKIPPED = frozenset(
 )
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
-_BODY, _BODY_DEPTH = f"{WORD}body", 2  # nesting depth of w:body, which is inside w:document
+# w:body is inside w:document, so its nesting depth is 2.
+_BODY, _BODY_DEPTH = f"{WORD}body", 2
 _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
-_MAX_SPAN = 100  # maximum column span; wider tables aren't meant for readers
-# Built-in styles have English names in the file, whatever Word's display language.
+# Maximum column span of a cell. Wider tables aren't meant for readers.
+_MAX_SPAN = 100
+# Built-in styles have English names in the file, whatever the display language of Word.
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
 _BODY_OUTLINE_LEVEL = 9
 _MAX_HEADING_LEVEL = 6
-_MAX_ANCESTORS = 20  # longer chains of styles are cycles
-_MAX_LEVEL = 8  # deepest list level, counted from 0
+# A longer chain of parent styles must be a cycle.
+_MAX_ANCESTORS = 20
+# Deepest level of a list, counted from 0.
+_MAX_LEVEL = 8
 _ROMAN_SIGNS = "m cm d cd c xc l xl x ix v iv i".split()
 _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 
@@ -76,7 +81,7 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _open_package(file: IO[bytes]) -> OpcPackage:
-    """Open the package but leave its main part as bytes, of which python-docx would build a large tree."""
+    """Open the package, but leave its main part as bytes: python-docx would parse it into a large tree."""
 
     def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
         is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
@@ -126,21 +131,24 @@ class _Body:
         for is_code, group in groupby(
             self._blocks(_body(self._part)), key=lambda element: element.kind == "code"
         ):
-            if is_code:  # each line of code is a paragraph in Word
+            # Word stores each line of code as a paragraph, so join them.
+            if is_code:
                 yield Element(kind="code", text="\n".join(line.text for line in group))
             else:
                 yield from group
 
     def _blocks(self, children: Iterable[Any]) -> Iterator[Element]:
-        """Yield the elements of `children`: XML nodes, or a node that contains them."""
+        """Yield the elements of `children`: an iterable of XML nodes, or a node whose children are read."""
         for child in children:
             if child.tag == _PARAGRAPH:
                 yield from self._paragraph(child)
             elif child.tag == _TABLE:
                 yield from self._table(child)
             elif child.tag not in _NOT_BLOCKS and isinstance(
-                child.tag, str
-            ):  # descend into content controls and insertions
+                child.tag,
+                str,
+                # Descend into content controls and insertions.
+            ):
                 yield from self._blocks(child)
 
     def _paragraph(self, paragraph: Any) -> Iterator[Element]:
@@ -167,7 +175,8 @@ class _Body:
     def _table(self, table: Any) -> Iterator[Element]:
         rows = list(_children(table, f"{WORD}tr"))
         cells = [list(_children(row, f"{WORD}tc")) for row in rows]
-        if len(cells) == 1 and len(cells[0]) == 1:  # a table used as a frame around text
+        # A table with a single cell is a frame around text.
+        if len(cells) == 1 and len(cells[0]) == 1:
             yield from self._blocks(cells[0][0])
             return
         if text := markdown_table(self._rows(cells)):
@@ -192,7 +201,7 @@ class _Body:
             above = row
 
     def _cell_text(self, cell: Any) -> str:
-        """Return the cell's paragraphs on one line. Cells of nested tables are joined in order."""
+        """Return the paragraphs of a cell on one line. Nested tables are included as plain text."""
         return " ".join(
             _flat(element.text) if element.kind == "table" else element.text.strip()
             for element in self._blocks(cell)
@@ -205,8 +214,8 @@ def _flat(table: str) -> str:
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Yield children with a tag, including those in content controls and insertions, but not in nested
-    tables.
+    """Yield the children with this tag, also those inside content controls and insertions, but not those of
+    nested tables.
     """
     for child in parent:
         if child.tag == tag:
@@ -310,7 +319,9 @@ def _delimited(element: Any) -> str:
 
 
 def _sign(element: Any, properties: str, name: str, usual: str) -> str:
-    """Return the symbol from the properties of a formula element, or `usual` if they name none."""
+    """Return the symbol that the properties of a formula element name, such as a bracket or a sum sign. If
+    they name none, return `usual`.
+    """
     child = element.find(f"{MATH}{properties}/{MATH}{name}")
     sign: str = usual if child is None else child.get(f"{MATH}val", usual)
     return sign
@@ -400,8 +411,8 @@ def _first(properties: list[Any], name: str) -> str | None:
 
 
 def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
-    """Return the `val` attribute of a child. Return `default` if the attribute is missing, and None if the
-    child is.
+    """Return the `val` attribute of the child `name`. Return `default` if the child lacks the attribute, and
+    None if there is no such child.
     """
     child = None if element is None else element.find(f"{WORD}{name}")
     return None if child is None else child.get(f"{WORD}val", default)
@@ -416,7 +427,7 @@ class _Level:
 
 @dataclass
 class _List:
-    """An abstract list with its levels and current counters."""
+    """List definition with its levels and current counters."""
 
     levels: dict[int, _Level]
     counts: dict[int, int] = field(default_factory=dict)
@@ -447,7 +458,8 @@ class _Numbering:
                 _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
                 for override in element.findall(f"{WORD}lvlOverride")
             }
-            if starts:  # a restarted list has separate counters
+            # A list that restarts has counters separate from those of its definition.
+            if starts:
                 levels = base_list.levels
                 base_list = _List(
                     {key: replace(level, start=starts.get(key, level.start)) for key, level in levels.items()}

@@ -23,11 +23,13 @@ _NEVER_SHOWN = frozenset(
 )
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_COLUMN_SPAN = 100
-_MAX_ROW_SPAN = 1000  # browsers accept more; a larger value suggests an attack
+# Maximum row span of a cell. Browsers accept more, but a larger value suggests an attack.
+_MAX_ROW_SPAN = 1000
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _CELLS = frozenset(("td", "th"))
 _MAX_DEPTH = 200
-_MAX_NESTED = 1000  # normal pages have tens; browsers stop at 512
+# Maximum nesting depth of tags. Normal pages have tens, and browsers stop at 512.
+_MAX_NESTED = 1000
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>?")
 # Elements that don't add to the depth, because their end tag is missing or optional.
 _UNNESTED = frozenset(
@@ -46,9 +48,10 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
 _SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
 _TEXT_PARTS = frozenset(("main", "article"))
-_MOST_SURROUNDING = 0.5  # maximum share of a page's text; a larger part is the main text
+# Content around the main text makes up at most this share of a page's text. A larger part is the main text.
+_MOST_SURROUNDING = 0.5
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Inline elements. Text in `_JOINED` elements joins adjacent words without a space.
+# Inline elements. Only those in `_JOINED` join the words before and after them without a space.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
@@ -168,11 +171,13 @@ def _is_layout(table: LexborNode) -> bool:
 
 def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
     """Yield the rows of a table as cell texts, from top to bottom, with merged cells repeated."""
-    # column -> remaining rows and text of a cell that started in a row above
+    # Map a column to a cell from a row above that spans this row: number of rows that it still covers, and
+    # its text.
     hanging: dict[int, tuple[int, str]] = {}
     for row in _rows(table):
         cells: list[str] = []
-        for cell in (*_children(row, _CELLS), None):  # None marks the end of the row
+        # The None at the end fills the columns after the last cell.
+        for cell in (*_children(row, _CELLS), None):
             while len(cells) in hanging:
                 rows, text = hanging.pop(len(cells))
                 if rows > 1:
@@ -188,7 +193,7 @@ def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
 
 
 def _inline_text(node: LexborNode) -> str:
-    """Return the visible text of a node on one line, with spaces between blocks."""
+    """Return the visible text of a node on one line, with spaces between block elements."""
     return " ".join("".join(_pieces(node, 0)).split())
 
 
@@ -233,10 +238,12 @@ class _Walk:
 
     def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []
-        self._surrounding_chars = 0.0  # maximum size of content around the main text; 0 = keep everything
+        # Maximum text length of a part that may be dropped as surroundings; 0 keeps everything.
+        self._surrounding_chars = 0.0
         self._is_page = is_page
         self._has_text_part = False
-        self._text_parts = 0  # number of open `main` and `article` elements
+        # Number of open `main` and `article` elements.
+        self._text_parts = 0
         self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
@@ -309,8 +316,8 @@ class _Walk:
             self._text_parts -= tag in _TEXT_PARTS
 
     def _surrounds(self, node: LexborNode, tag: str) -> bool:
-        """Return whether a node is outside the main text, judged by tag, role or name. Nodes with a main
-        title never are.
+        """Return whether a node surrounds the main text, such as a footer or cookie notice. Nodes that
+        contain a main title never do.
         """
         if not self._surrounding_chars:
             return False
@@ -346,8 +353,8 @@ class _Walk:
 
 
 class _OpenList:
-    """An open list and the mark for its next paragraph. Only the first paragraph of an item gets a bullet or
-    number.
+    """List that is being read, with the mark for its next paragraph. Only the first paragraph of an item gets
+    a bullet or number.
     """
 
     def __init__(self, node: LexborNode, depth: int) -> None:
@@ -358,7 +365,8 @@ class _OpenList:
         self._mark = self._indent
 
     def next_item(self, *, is_detail: bool) -> None:
-        if is_detail:  # the definition of a term gets a nested bullet
+        # The definition of a term becomes a nested item.
+        if is_detail:
             self._mark = f"{self._indent}  - "
             return
         self._mark = f"{self._indent}{self._number}. " if self._ordered else f"{self._indent}- "

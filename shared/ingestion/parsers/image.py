@@ -13,14 +13,15 @@ from shared.ingestion.parsers.text import text_paragraphs
 FoundOnPage = Callable[[int], Sequence[Element]]
 """Returns the elements that a parser service found on a page, counted from 1."""
 
-MAX_FRAMES = 500  # maximum pages of a TIFF file
+# Maximum number of pages in a TIFF file.
+MAX_FRAMES = 500
 
 
 def parse_image(
     path: Path, context: ParseContext | None = None, found: FoundOnPage | None = None
 ) -> ParsedDocument:
-    """Parse each page of a picture file as a figure, followed by the elements of `found` or the recognised
-    text. TIFF files may have several pages.
+    """Parse each page of a picture file as a figure, followed by its text: the elements that `found` returns,
+    or the recognised text. TIFF files may have several pages.
 
     Raises:
         BadDocumentError: the file is not a picture, damaged, or too large to decode.

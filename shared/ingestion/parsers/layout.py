@@ -21,7 +21,8 @@ from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
 
-_DPI = 150  # same resolution as in the built-in PDF parser
+# Same resolution as in the built-in PDF parser.
+_DPI = 150
 _MAX_SIDE_PX = 2000
 
 Cut = Callable[[LayoutPiece], "Image | None"]
@@ -71,8 +72,8 @@ def _clipped(share: float) -> float:
 
 
 def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """Convert the layout of a picture file: for each page a figure, then the elements that the service found
-    on it.
+    """Convert the layout of a picture file to elements: for each page a figure, then the text that the
+    service found on it.
 
     Return None if the service read fewer pages than the file has.
 

@@ -15,7 +15,7 @@ from shared.ingestion.parsers.text import read_text
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
-# An unclosed comment extends to the end, as in browsers. The pattern takes linear time.
+# Treat an unclosed comment as running to the end of the file, as browsers do. The pattern takes linear time.
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -42,7 +42,7 @@ def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDo
 
 @dataclass
 class _List:
-    """An open list during parsing.
+    """List that is being parsed, with its kind and the number of its next item.
 
     Attributes:
         number: number of the next item; None for bullets.
@@ -55,7 +55,8 @@ class _List:
 
 def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
     lists: list[_List] = []
-    rows: list[list[str]] = []  # rows of the current table
+    # Rows of the table that is being read.
+    rows: list[list[str]] = []
     for opening, token in zip([None, *tokens], tokens, strict=False):
         _follow_lists(token, lists)
         if token.type == "tr_open":
@@ -74,7 +75,7 @@ def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
 
 
 def _follow_lists(token: Token, lists: list[_List]) -> None:
-    """Update the stack of open lists for this token."""
+    """Update the stack of open lists at the start or end of a list or item."""
     if token.type == "bullet_list_open":
         lists.append(_List(None))
     elif token.type == "ordered_list_open":

@@ -24,19 +24,30 @@ from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
-_MIN_CONFIDENCE = 40.0  # mean of a line's words, 0-100; stains, photos and handwriting are below
-_LABEL_GAP = 0.9  # relative to the height of a word; words further apart are separate labels
-# Words over twice the usual height need this confidence, since they may be misread drawings.
+# Minimum mean confidence of a line's words, from 0 to 100. Stains, photos and handwriting have less.
+_MIN_CONFIDENCE = 40.0
+# Words further apart than this share of their height are separate labels of a drawing.
+_LABEL_GAP = 0.9
+# Words of more than twice the usual height need a higher confidence, since they may be misread drawings.
 _TALL, _SURE_CONFIDENCE = 2.0, 85.0
-_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside-down pages have 20-45, upright pages 85-96
-_WORD_LEVEL = "5"  # levels: 1 page, 2 block, 3 paragraph, 4 line, 5 word
+# A page with fewer words or a lower mean confidence counts as illegible. Upside-down pages have 20-45,
+# upright pages 85-96.
+_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0
+# Levels of rows in Tesseract's table: 1 page, 2 block, 3 paragraph, 4 line, 5 word.
+_WORD_LEVEL = "5"
 _COLUMNS = 12
-DPI = 200  # below 150 small print is lost; above 200 is slower without benefit (unmeasured)
-PICTURE_TIMEOUT_S = 60.0  # a scanned page takes 1 to 4 s
-_QUARTERS = (2, 1, 3)  # rotations tried on an illegible page; upside down is most common
+# Resolution of pages for text recognition. Small print is lost below 150; above 200 is slower without benefit
+# (unmeasured).
+DPI = 200
+# Time limit per picture. A scanned page takes 1 to 4 s.
+PICTURE_TIMEOUT_S = 60.0
+# Quarter turns tried on an illegible page, the most common case (upside down) first.
+_QUARTERS = (2, 1, 3)
 _AT_ONCE = 2
-_WAITING = 4  # maximum pictures in the queue; a page takes 4 MB
-_MAX_SIDE_PX = 4000  # A4 at 300 dpi is 3,508 pixels high
+# Maximum number of pictures in the queue. Each page takes 4 MB.
+_WAITING = 4
+# Longest side of a picture. An A4 page at 300 dpi is 3,508 pixels high.
+_MAX_SIDE_PX = 4000
 
 
 Rows = tuple[tuple[str, ...], ...]
@@ -79,8 +90,8 @@ class Recognised:
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
     def in_original_picture(self, quarters: int) -> Self:
-        """Convert all bounds to those in the original picture, which was rotated anticlockwise by this many
-        quarter turns before recognition.
+        """Return the same result with all bounds in the original picture, which was rotated anticlockwise by
+        this many quarter turns before recognition.
         """
         width, height = self.size if quarters == 2 else self.size[::-1]
         return replace(
@@ -95,7 +106,7 @@ class Recognised:
 
 @dataclass(frozen=True)
 class _Word:
-    """A word from Tesseract's table: paragraph, line, confidence (0-100), text and bounds in pixels."""
+    """Recognised word: block and paragraph, line, confidence (0-100), text, and bounds in pixels."""
 
     block: tuple[str, str]
     line: str
@@ -132,7 +143,7 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
 
 
 def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
-    """Yield the text of each paragraph, and each table at the position of its first words."""
+    """Yield the text of each paragraph, and the rows of each table at the position of its first words."""
     tables = list(unruled_tables([line for paragraph in paragraphs for line in paragraph]))
     placed: list[Table] = []
     for paragraph in paragraphs:
@@ -145,8 +156,8 @@ def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
 
 
 def _line_in_points(line: Sequence[_Word]) -> Line:
-    """Convert a line from pixels to points. All words get the height of the line, since their boxes only
-    enclose the ink.
+    """Convert a line from pixels to points. Every word gets the height of the whole line, since Tesseract's
+    boxes enclose only the ink.
     """
     scale = 72 / DPI
     _, top, _, bottom = _line(line).box
@@ -265,12 +276,12 @@ class TextRecognition:
 
     @property
     def has_failed(self) -> bool:
-        """Whether recognition is unavailable or failed for some picture."""
+        """Whether recognition is unavailable, or a picture could not be read."""
         return not self.is_available or self._problem is not None
 
     @property
     def unread_reason(self) -> str:
-        """The first reason why a picture was not read, and how to fix it, as a sentence for users."""
+        """Sentence for users that says why the first unread picture was not read, and how to fix it."""
         if self.budget_s <= 0:
             return _REASONS["off"]
         return _REASONS["missing" if not self.is_available else self._problem or "failed"]

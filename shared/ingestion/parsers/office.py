@@ -25,9 +25,12 @@ from shared.platform.errors import BadDocumentError
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED_BYTES = 1 << 30
-MAX_RATIO = 200  # over all entries; a sheet of identical rows reaches about 60
-_RATIO_COUNTS_FROM_BYTES = 50 << 20  # smaller archives are harmless
-_ENCRYPTED = 1  # bit 0 of an entry's flags, APPNOTE.TXT 4.4.4
+# Maximum compression ratio over all entries of an archive. A sheet of identical rows reaches about 60.
+MAX_RATIO = 200
+# Archives that unpack to less are harmless, whatever their compression ratio.
+_RATIO_COUNTS_FROM_BYTES = 50 << 20
+# Bit 0 of an entry's flags marks encryption. Source: APPNOTE.TXT 4.4.4.
+_ENCRYPTED = 1
 _PROLOGUE_BYTES = 4096
 
 # ECMA-376 part 2, 8.1.4 forbids document type declarations, which could define entities.
@@ -85,7 +88,8 @@ EXCEL = _kind("an Excel workbook", "spreadsheetml", "sheet", "excel")
 def open_office(
     path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
 ) -> Iterator[tuple[Opened, tuple[str, ...]]]:
-    """Check a package, open it with the library function `opener`, and yield the result with warnings.
+    """Check an Office package, open it with the function `opener` of the parsing library, and yield the
+    result with warnings for the user.
 
     The file stays open until the context exits, since the libraries read it lazily.
 
@@ -105,7 +109,8 @@ def open_office(
                 opened = opener(
                     files.enter_context(path.open("rb") if is_plain else _rewrite_package(path, kind))
                 )
-            except KeyError:  # the target of a relationship is missing
+            # The library fails if the target of a relationship is missing, so repair a copy.
+            except KeyError:
                 opened = opener(files.enter_context(_rewrite_package(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -211,7 +216,8 @@ def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
 def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
     folder = posixpath.dirname(
         posixpath.dirname(name)
-    )  # targets in word/_rels/document.xml.rels are relative to word/
+        # Targets in word/_rels/document.xml.rels are relative to word/.
+    )
 
     def replacement(match: re.Match[str]) -> str:
         target = _TARGET.search(match[0])
@@ -228,8 +234,10 @@ DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_NAMED = ("docPr", "cNvPr")  # elements with the alternative text of a drawing
-_MAX_POINTS = 10_000  # per series; larger charts are scatter plots, useless as tables
+# Elements that contain the alternative text of a drawing.
+_NAMED = ("docPr", "cNvPr")
+# Maximum number of points per series. Larger charts are scatter plots, which are useless as tables.
+_MAX_POINTS = 10_000
 
 
 def drawn_elements(
@@ -249,7 +257,8 @@ def drawn_elements(
                 yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
     for blip in drawing.iter(f"{DRAWING}blip"):
         if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
-            continue  # a copy of the same picture for old readers
+            # Skip the copy of the same picture for old readers.
+            continue
         content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
         if content:
             yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)
@@ -265,7 +274,9 @@ def _content(part: Any, relationship_id: str | None) -> bytes | None:
 
 
 def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
-    """Yield the XML roots of the parts to which a drawing refers. Missing or invalid parts are skipped."""
+    """Yield the XML roots of the parts that a drawing refers to. `tag` and `attribute` identify the
+    references; missing or invalid parts are skipped.
+    """
     for reference in drawing.iter(tag):
         content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
         with suppress(SyntaxError):

@@ -50,14 +50,21 @@ from shared.ingestion.parsers.text import meaningful_author, meaningful_title, p
 from shared.platform.errors import BadDocumentError
 from shared.platform.telemetry import get_logger
 
-MIN_PAGE_CHARS = 20  # a page with less text but some drawing is a scan
-_STAMP_CHARS = 200  # maximum length of a stamp or running header on a scanned page
-_STAMP_LIKENESS = 0.8  # minimum share of equal letters; small print is partly misread (unmeasured)
+# A page with less text than this, but with something drawn on it, is a scan.
+MIN_PAGE_CHARS = 20
+# Maximum length of a stamp or running header on a scanned page.
+_STAMP_CHARS = 200
+# Share of equal letters from which a recognised line repeats the stamp. Small print is partly misread
+# (unmeasured).
+_STAMP_LIKENESS = 0.8
 _MAX_SCAN_SIDE_PX = 4000
 _FIGURE_DPI = 150
-_SAME_ROW = 0.5  # relative to the font size; vertical tolerance for labels in one row of a drawing
-_SIZE_SHARE = 0.9  # approximate font size of a recognised line, relative to its height
-_PASSWORD, _SECURITY = 4, 5  # error codes of FPDF_GetLastError, fpdfview.h
+# Vertical tolerance for labels in one row of a drawing, relative to the font size.
+_SAME_ROW = 0.5
+# Approximate font size of a recognised line, relative to its height.
+_SIZE_SHARE = 0.9
+# Error codes of FPDF_GetLastError (fpdfview.h).
+_PASSWORD, _SECURITY = 4, 5
 _MAX_NAMED_RANGES = 20
 
 
@@ -140,7 +147,9 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
 def _text_elements(
     lines: Sequence[Line], headings: HeadingRule, hyphens: HyphenRule, reader: "_Reader"
 ) -> Iterator[Element]:
-    """Yield the elements for the lines between two tables, each preceded by the figures anchored to it."""
+    """Yield the elements for a run of lines between tables. Figures that belong before a line are yielded
+    before its element.
+    """
     rule = ParagraphRule(lines)
     page_number = lines[0].page_number
     for level, run in _runs(lines, headings, reader.charts):
@@ -184,8 +193,8 @@ def _with_charts_whole(lines: Sequence[Line], charts: Mapping[Line, PageFigure])
 def _runs(
     page: Sequence[Line], headings: HeadingRule, charts: Mapping[Line, PageFigure]
 ) -> Iterator[tuple[int | None, list[Line]]]:
-    """Yield runs of lines that form a heading, the words of a drawing, or text. The level is None unless it
-    is a heading.
+    """Yield groups of consecutive lines that form a heading, the words of a drawing, or text. Each comes with
+    the heading's level, or None for other groups.
     """
     run: list[Line] = []
     run_level: int | None = None
@@ -215,7 +224,7 @@ def _same_heading(before: Line, line: Line) -> bool:
 
 
 class _Reader:
-    """Reader that collects the lines, tables and figures of all pages, and warnings."""
+    """Reader that collects the lines, tables and figures of all pages, and the warnings about them."""
 
     def __init__(self, document: Any, context: ParseContext) -> None:
         self._document = document
@@ -259,7 +268,7 @@ class _Reader:
         return lines
 
     def outline(self) -> Outline:
-        """Return the levels of bookmarks by page number and title. A broken outline is treated as empty."""
+        """Return the levels of the bookmarks by page number and title. A damaged outline counts as empty."""
         titles: dict[int, dict[str, int]] = defaultdict(dict)
         try:
             for bookmark in self._document.get_toc(max_depth=6):
@@ -298,7 +307,7 @@ def _pages(numbers: Sequence[int]) -> str:
 
 @dataclass
 class _Page:
-    """Figures and recognised text of a page.
+    """Figures and recognised text of one page, collected while the document is read.
 
     Attributes:
         figures: elements of figures, each with the line that it precedes (None = end of page).
@@ -314,7 +323,7 @@ class _Page:
 
 
 class PdfPictures:
-    """Extractor of the figures in one document and of the text in its scanned pages."""
+    """Extractor of the figures of a document and of the text on its scanned pages."""
 
     def __init__(self, context: ParseContext) -> None:
         self._context = context
@@ -323,7 +332,9 @@ class PdfPictures:
 
     @property
     def unread_reason(self) -> str:
-        """Reason why pages were not recognised, and how to fix it. "" if a service reads scanned pages."""
+        """Why text recognition didn't read some pages, and how to fix it. "" if an external service reads
+        scanned pages.
+        """
         return "" if self._context.service_pages is not None else self._context.recognition.unread_reason
 
     def read(self, sheet: Sheet, lines: Sequence[Line], tables: Sequence[Region]) -> list[PageFigure]:
@@ -362,7 +373,7 @@ class PdfPictures:
         return (_mark_hyphens(part) for part in parts if isinstance(part, str))
 
     def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
-        """Yield the figures anchored to one of these lines. Each figure is yielded only once."""
+        """Yield the figures that belong before one of these lines. Each figure is yielded only once."""
         page = self._pages.get(page_number)
         if page is None or not page.figures:
             return
@@ -371,7 +382,7 @@ class PdfPictures:
         yield from (_resolve_hyphens(element, hyphens) for element in due)
 
     def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
-        """Yield the remaining figures of a page, then its recognised text."""
+        """Yield the figures of a page that `before` hasn't yielded, then the page's recognised text."""
         page = self._pages.get(page_number)
         if page is None:
             return
@@ -381,7 +392,9 @@ class PdfPictures:
             yield _resolve_hyphens(element, hyphens)
 
     def _recognise(self, sheet: Sheet, lines: Sequence[Line]) -> bool:
-        """Request the text of a scanned page. Return whether it is available or in progress."""
+        """Use the text of a scanned page that a service has read, or start text recognition. Return False if
+        neither is possible.
+        """
         page = self._pages[sheet.number]
         page.stamp = lines
         if self._context.service_pages is not None:
@@ -413,7 +426,7 @@ class PdfPictures:
             for figure in [] if is_full else figures:
                 self._keep(sheet, figure, is_read=scanned_words is not None)
         except (pypdfium2.PdfiumError, ValueError):
-            # A rendering error loses the figures of the page, but not its text.
+            # A rendering error costs the figures of the page, but not its text.
             get_logger().warning("figure.unreadable", page_number=sheet.number)
         return figures
 
@@ -441,7 +454,8 @@ class PdfPictures:
     def _keep_of_scan(self, document: Any, page_number: int, recognised: Recognised) -> None:
         if self._context.figures.is_full:
             return
-        with closing(document[page_number - 1]) as page:  # can't fail: the page was opened before
+        # Opening the page can't fail here, because it was opened before.
+        with closing(document[page_number - 1]) as page:
             sheet = Sheet(page, page_number)
             region = sheet.content.region
             if len(recognised.text) >= MIN_PAGE_CHARS:
@@ -482,7 +496,9 @@ def _placed_lines(sheet: Sheet, recognised: Recognised) -> list[Line]:
 
 
 def without_stamp(parts: Iterable[str | Rows], stamp: Sequence[str]) -> Iterator[str | Rows]:
-    """Yield the recognised parts without lines that repeat a stamp, allowing for misread letters."""
+    """Yield the recognised paragraphs and tables, without lines that repeat a line of the stamp. A few
+    letters may be misread.
+    """
     stamps = [letters for line in stamp if (letters := _letters(line))]
     for part in parts:
         if isinstance(part, str):
@@ -502,7 +518,7 @@ def _is_like(recognised: str, stamp: str) -> bool:
 
 
 def _resolve_hyphens(element: Element, hyphens: HyphenRule) -> Element:
-    """Resolve hyphen marks in the text of an element and in the words of its picture."""
+    """Return the element with the hyphen marks resolved in its text and in the words of its picture."""
     picture = element.picture
     if picture is not None:
         picture = picture.model_copy(update={"words": hyphens.resolve_marks(picture.words)})
@@ -510,5 +526,7 @@ def _resolve_hyphens(element: Element, hyphens: HyphenRule) -> Element:
 
 
 def _mark_hyphens(text: str) -> str:
-    """Mark hyphens at line ends in the same way as PDFium, so that `HyphenRule` handles both sources."""
+    """Replace hyphens at line ends with PDFium's hyphen mark, so that `HyphenRule` handles recognised text,
+    too.
+    """
     return text.replace("-\n", HYPHEN_MARK)

@@ -10,8 +10,10 @@ from typing import Literal, NamedTuple
 
 from shared.ingestion.parsers.pdf_geometry import Region
 
-HYPHEN_MARK = "\ufffe"  # PDFium's replacement for a hyphen at a line end
-TICKED, UNTICKED = "[x]", "[ ]"  # the same as for Word documents
+# PDFium replaces a hyphen at a line end with this character.
+HYPHEN_MARK = "\ufffe"
+# The same marks as for Word documents.
+TICKED, UNTICKED = "[x]", "[ ]"
 
 
 class Word(NamedTuple):
@@ -66,7 +68,7 @@ class Rule(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A path, picture or shading drawn on the page.
+    """Bounds of a path, picture or shading drawn on the page.
 
     Attributes:
         region: visible bounds; None if nothing is visible on white paper.
@@ -111,7 +113,7 @@ class FormField(NamedTuple):
 
 @dataclass(frozen=True)
 class PageContent:
-    """Content of a page, in its reading orientation.
+    """Content of a page, rotated to the orientation in which it is read.
 
     Attributes:
         region: visible part of the page; its lower left corner is the origin.

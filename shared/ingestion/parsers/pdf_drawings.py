@@ -10,11 +10,15 @@ from typing import Self
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_geometry import Region
 
-_BACKGROUND_SHARE = 0.9  # of the page; larger objects are backgrounds
-_COVERING_SHARE = 0.5  # of the page; larger pictures are scans
-# Shapes over this share of the page with at most so many segments are frames or backgrounds of several items.
+# Larger objects, as a share of the page, are backgrounds.
+_BACKGROUND_SHARE = 0.9
+# Larger pictures, as a share of the page, are scans.
+_COVERING_SHARE = 0.5
+# Larger shapes with few segments are frames or backgrounds of several items. The values are the share of the
+# page and the number of segments.
 _FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10
-_REACH = 6.0  # points; objects closer to each other form one drawing
+# Objects less than this many points apart form one drawing.
+_REACH = 6.0
 
 
 @dataclass(frozen=True)

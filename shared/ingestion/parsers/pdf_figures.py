@@ -16,17 +16,23 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 
-CAPTION_REACH = 45.0  # points between a figure and its caption
-_LABEL_REACH = 14.0  # points between a drawing and the words at its edges
-_LABEL_ROUNDS = 3  # number of expansions by adjacent words, such as legends and row names
+# Maximum distance between a figure and its caption, in points.
+CAPTION_REACH = 45.0
+# Maximum distance between a drawing and the words at its edges, in points.
+_LABEL_REACH = 14.0
+# How often a drawing is expanded by adjacent words, such as legends and row names.
+_LABEL_ROUNDS = 3
 _MAX_LABEL_WORDS = 8
-_MAX_LABEL_PROPORTION = 1.2  # relative to the drawing's width
-_TITLE_REACH = 24.0  # points between a drawing and the title above it
+# Maximum width of a label, relative to the width of the drawing.
+_MAX_LABEL_PROPORTION = 1.2
+# Maximum distance between a drawing and the title above it, in points.
+_TITLE_REACH = 24.0
 _MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
 _MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
-_SAME_SIZE = 0.25  # relative difference of font sizes within a caption; allows small capitals
+# Relative difference of font sizes within a caption. It allows for small capitals.
+_SAME_SIZE = 0.25
 
 # Matches "Figure 3: Flow" and "Fig. 2a (detail)", but not the sentence "Figure 3 shows that …".
 _CAPTION = re.compile(
@@ -37,7 +43,7 @@ _TABLE_CAPTION = re.compile(r"tab(?:le|elle|\.)\s*[A-Z]?\.?\d+", re.IGNORECASE)
 
 
 class FigureText:
-    """Lines of a page, with geometric queries."""
+    """Lines of a page, with methods that find the text in, above or below an area."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -97,8 +103,8 @@ class FigureText:
         return caption
 
     def legend(self, drawn: Region, grown: Region) -> list[Line]:
-        """Return the lines directly below a drawing that describe it. Long text and mostly digits give an
-        empty list.
+        """Return the lines directly below a drawing if they describe it. If the text is long or consists
+        mostly of digits, the list is empty.
         """
         below = [line for line in self.within(grown) if line_region(line).top <= drawn.bottom + 2]
         letters = sum(character.isalpha() for line in below for character in line.text)
@@ -140,8 +146,8 @@ class FigureText:
 
 
 def _running_lines(lines: Sequence[Line]) -> set[Line]:
-    """Return the lines of running text: lines with at least five words and a similar line above or below, and
-    the last lines of such paragraphs.
+    """Return the lines that belong to running text: lines with at least five words and a similar line above
+    or below, and the last lines of such paragraphs.
     """
     running: set[Line] = set()
     for before, line in pairwise(lines):
@@ -160,27 +166,44 @@ def _continues_caption(before: Line, line: Line) -> bool:
     return is_alike and 0 <= before.bottom - line.bottom < 1.7 * max(before.size, line.size)
 
 
-MAX_PAGE_FIGURES = 12  # more figures indicate a catalogue of icons or a fragmented drawing
-_MIN_PICTURE = 60.0  # points in both directions; smaller pictures are icons and logos
-_MIN_SEGMENTS = 15  # three bars of a chart have as many; frames and underlines have fewer
-_MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0  # points, for a drawing without picture and caption
-_MIN_CAPTIONED = 40.0  # points in both directions, for a drawing with a caption
-_MAX_BANNER_HEIGHT = 80.0  # points
+# More figures on a page indicate a catalogue of icons or a fragmented drawing.
+MAX_PAGE_FIGURES = 12
+# Minimum width and height of a picture, in points. Smaller ones are icons and logos.
+_MIN_PICTURE = 60.0
+# Minimum number of line segments in a drawing: three bars of a chart have as many, frames and underlines
+# fewer.
+_MIN_SEGMENTS = 15
+# Minimum size of a drawing without picture and caption, in points.
+_MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0
+# Minimum width and height of a drawing with a caption, in points.
+_MIN_CAPTIONED = 40.0
+# Maximum height of a banner, in points, and its minimum width relative to the height.
+_MAX_BANNER_HEIGHT = 80.0
 _BANNER_PROPORTION = 4.0
-_MAX_TEXT_SHARE = 0.25  # share of the area; more text indicates a table or a text box
-_MAX_LAYOUT_PICTURES = 20  # more pictures indicate a mosaic or a pattern
-_PANEL_SLACK = 0.1  # allowed difference between panels, relative to the height
-_PART_REACH = 30.0  # points between the parts of one figure
-_SAME_SHARE = 0.6  # share of the smaller figure; overlapping figures are merged from here on
-_TABLE_TEXT_SHARE = 0.12  # share of the area; charts have 0.03-0.10 in our samples, tables 0.15
-_MIN_BORDERS, _FULL_SHARE = 3, 0.8  # vertical lines over at least 80 % of the height
-_PAGE_SHARE = 0.95  # share of the page; larger drawings are backgrounds
-_MARGIN = 4.0  # points around the figure
+# Maximum share of a figure's area that is covered by text. More text indicates a table or a text box.
+_MAX_TEXT_SHARE = 0.25
+# More pictures within a layout indicate a mosaic or a pattern.
+_MAX_LAYOUT_PICTURES = 20
+# Allowed difference between the panels of one figure, relative to their height.
+_PANEL_SLACK = 0.1
+# Maximum distance between the parts of one figure, in points.
+_PART_REACH = 30.0
+# Two figures are merged if they overlap by at least this share of the smaller one.
+_SAME_SHARE = 0.6
+# Share of text in the area from which a ruled drawing is a table. In our samples, charts have 0.03-0.10 and
+# tables 0.15.
+_TABLE_TEXT_SHARE = 0.12
+# A table has at least this many vertical lines that span at least this share of its height.
+_MIN_BORDERS, _FULL_SHARE = 3, 0.8
+# Drawings that cover a larger share of the page are backgrounds.
+_PAGE_SHARE = 0.95
+# Margin around a figure, in points.
+_MARGIN = 4.0
 
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure on a page, with its label, words and position.
+    """Figure on a page, with its label, its lines of text and its position.
 
     Attributes:
         label: its caption ("Figure N"), otherwise the legend below or the title above; may be empty.
@@ -221,7 +244,9 @@ def page_figures(
 
 
 class _Finder:
-    """Search for the figures of one page. Captioned drawings come first and need to meet lower thresholds."""
+    """Search for the figures of one page. Drawings with a caption are searched first and must meet fewer
+    conditions.
+    """
 
     def __init__(self, page: PageContent, text: FigureText) -> None:
         self._page = page
@@ -236,7 +261,7 @@ class _Finder:
             *self._captioned_drawings(),
             *((drawing, None) for drawing in self._uncaptioned_drawings()),
         ]:
-            # Figures that overlap once their labels are included are the same figure.
+            # Two drawings whose areas overlap once their labels are included are the same figure.
             if not any(_are_one(figure.region, drawing.region) for figure in figures):
                 figure = self._figure(drawing, caption)
                 figures = [other for other in figures if not _are_one(other.region, figure.region)]
@@ -244,7 +269,9 @@ class _Finder:
         return figures
 
     def _captioned_drawings(self) -> Iterator[tuple[Drawing, Line]]:
-        """Yield each captioned drawing, which is above its caption or else below, with the caption's line."""
+        """Yield each drawing that has a caption, with the caption's first line. A drawing above the caption
+        is preferred to one below it.
+        """
         captions = list(self._text.captions)
         # Search above all captions first, because a drawing below one may belong to the next caption.
         for is_above in (True, False):
@@ -269,13 +296,16 @@ class _Finder:
                     yield picture
 
     def _is_figure(self, region: Region) -> bool:
-        """Return whether a captioned region is large enough, and neither a frame nor a background of text."""
+        """Return whether a drawing with a caption is large enough for a figure, and neither a frame nor a
+        background of text.
+        """
         is_large = region.width >= _MIN_CAPTIONED and region.height >= _MIN_CAPTIONED
         is_ground = region.area > 0.5 * self._whole.area and self._text.share(region) > _MAX_TEXT_SHARE
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gather_drawings(self, caption: Region, is_above: bool) -> list[Drawing]:
-        """Collect the drawings next to a caption, each close to those found before.
+        """Collect the drawings above or below a caption. Each must be close to the caption or to those
+        collected before.
 
         Running text ends the search.
         """
@@ -306,7 +336,7 @@ class _Finder:
         return between.height <= 0 or (between.height <= reach and not self._text.has_running(between))
 
     def _stands_alone(self, drawing: Drawing) -> bool:
-        """Return whether a drawing is meaningful without a caption."""
+        """Return whether a drawing without a caption is large and detailed enough to be a figure."""
         region = drawing.region
         if region.area > _PAGE_SHARE * self._whole.area or _is_banner(region):
             return False
@@ -340,7 +370,8 @@ class _Finder:
     def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
         region = self._text.with_labels(drawing.region)
         label = self._text.caption_lines(caption) if caption else []
-        if caption is None and drawing.pictures:  # without pictures, the line below is usually an axis label
+        # Without pictures, the line below is usually an axis label and not a legend.
+        if caption is None and drawing.pictures:
             label = self._text.legend(drawing.region, region)
         for line in label:
             region = region.joined(line_region(line))

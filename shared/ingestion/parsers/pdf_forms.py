@@ -10,7 +10,8 @@ from dataclasses import replace
 from shared.ingestion.parsers.pdf_content import TICKED, FormField, Word
 from shared.ingestion.parsers.pdf_lines import Line
 
-_MAX_GAP_POINTS = 60.0  # maximum distance between a tick box and its label
+# Maximum distance between a tick box and its label.
+_MAX_GAP_POINTS = 60.0
 
 
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
@@ -26,8 +27,8 @@ def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number:
 
 
 def _label(lines: Sequence[Line], one: FormField) -> int | None:
-    """Return the index of the field's label: to the right of a tick box, to the left of other fields. Return
-    None if there is no label.
+    """Return the index of the line that labels a field: the one to the right of a tick box, or to the left of
+    another field. Return None if there is none.
     """
     level = [place for place, line in enumerate(lines) if line.bottom <= one.middle <= line.top]
     behind = [place for place in level if 0 <= lines[place].left - one.box.right + 2 <= _MAX_GAP_POINTS]

@@ -8,14 +8,21 @@ from itertools import pairwise
 from shared.ingestion.parsers.pdf_lines import Line
 
 _MIN_PAGES = 4
-_MIN_SHARE = 0.4  # share of all pages; alternating headers occur on half of them
-_EDGE_LINES = 4  # maximum number of lines between the edge and a gap
-_EDGE_ROWS = 2  # number of rows checked at the top, and at the bottom
-# Numbers in an inner row that don't increase with the pages, such as a chapter number. Tables have more.
+# Share of all pages on which a running line occurs. Alternating headers occur on half of them.
+_MIN_SHARE = 0.4
+# Maximum number of lines between the edge of a page and a gap.
+_EDGE_LINES = 4
+# Number of rows checked at the top of a page, and at the bottom.
+_EDGE_ROWS = 2
+# A running line may contain this many numbers that don't increase with the pages, such as a chapter number.
+# Rows of tables contain more.
 _MAX_INNER_NUMBERS = 1
-_MAX_INNER_WORDS = 10  # in inner rows with numbers
-_SAME_PLACE = 3.0  # points; vertical tolerance for a running line
-_NEAR_PAGES = 4  # distance between repeats of a chapter's header, including alternating ones
+# Maximum number of words in a running line that isn't in the outermost row and contains numbers.
+_MAX_INNER_WORDS = 10
+# Vertical tolerance for a running line, in points.
+_SAME_PLACE = 3.0
+# Maximum number of pages between repeats of a chapter's header, which may alternate with another one.
+_NEAR_PAGES = 4
 _MIN_REPEATS = 3
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[-–— ]*[ivxl]{1,7}[-–— ]*\Z")
@@ -49,7 +56,7 @@ def _masked(line: Line) -> str:
 
 
 def _lines_apart(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find edge lines that are separated from the text by a gap and repeat on many pages, at any height."""
+    """Find running lines that a gap separates from the text and that repeat on many pages, at any height."""
     edges = [list(_edge(lines)) for lines in pages]
     keys = [{_masked(pages[page][position]) for position in edge} for page, edge in enumerate(edges)]
     seen = Counter(key for page in keys for key in page)
@@ -69,8 +76,8 @@ def _edge(lines: Sequence[Line]) -> Iterator[int]:
 
 
 def _until_gap(lines: Sequence[Line]) -> int:
-    """Return the number of lines between the edge and the first gap of at least a line's height; 0 without a
-    gap.
+    """Return the number of lines between the edge of the page and the first gap that is at least as high as a
+    line; 0 if there is none.
     """
     for count, (outer, inner) in enumerate(pairwise(lines[: _EDGE_LINES + 1]), start=1):
         upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
@@ -80,7 +87,7 @@ def _until_gap(lines: Sequence[Line]) -> int:
 
 
 def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find single numbers at the edge that increase with the pages, at any height."""
+    """Find page numbers: single numbers in the outermost row that increase with the pages, at any height."""
     offsets: defaultdict[int, list[Place]] = defaultdict(list)
     for page, lines in enumerate(pages):
         for position, row in _outermost(lines).items():
@@ -91,7 +98,8 @@ def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find outermost lines that repeat on nearby pages at the same height with the same words.
+    """Find running lines in the outer rows that repeat on nearby pages at the same height with the same
+    words.
 
     Their numbers must also be equal or increase with the pages. Otherwise the lines are rows of a table.
     """
@@ -109,7 +117,9 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _outermost(lines: Sequence[Line]) -> dict[int, int]:
-    """Map the positions of lines in the outer rows of a page to their row number from the nearest edge."""
+    """Map the position of each line in the outer rows of a page to its row number, counted from the nearest
+    edge.
+    """
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
     rows: dict[int, int] = {}
     for order in (by_height, by_height[::-1]):

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels
+# Left, top, right and bottom in pixels.
+Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def sorted_region(rectangle: Any) -> Region:
 
 
 def upright_matrix(box: Region, quarters: int) -> Matrix:
-    """Return the transformation from PDF user space to the rotated page.
+    """Return the transformation from PDF user space to the page after it was rotated clockwise by this many
+    quarter turns.
 
     Args:
         box: visible part of the page, in user space.

@@ -15,15 +15,21 @@ from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 
 _LARGER = 1.15
 _MAX_CHARS = 150
-_MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # words in the title of a table
+# Number of words in the title of a table.
+_MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16
 _MAX_TITLE_LINES = 3
-_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85  # length of words such as "of"; share of capitalised words
+# Words of up to this length, such as "of", need no capital in a title; this share of the other words must
+# have one.
+_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85
 _MAX_BOLD_CHARS = 90
-_BODY_SHARE = 0.3  # share of the text; a more frequent font size is body text, however large
-_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # in a short document, few lines in a large font are headings
+# A font size with a larger share of the document's text is body text, however large it is.
+_BODY_SHARE = 0.3
+# In a document shorter than this, a large font that occurs in at most this many lines marks headings.
+_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
-_TAGGED_SHARE = 0.4  # share of pages with tagged headings from which all headings are assumed to be tagged
+# If at least this share of the pages has tagged headings, all headings are assumed to be tagged.
+_TAGGED_SHARE = 0.4
 _MIN_TAGGED = 3
 _UNIT_LAST = re.compile(r"(?P<title>.+?)\s+(?P<unit>\([^()]+\):?)", re.DOTALL)
 _LINE_OF_NUMBER = re.compile(r"\n\d")
@@ -76,12 +82,14 @@ class HeadingRule:
         return None
 
     def declared_level(self, line: Line) -> int | None:
-        """Return the level that the file's tags or outline give to the line, or None."""
+        """Return the heading level that the file's tags or outline give to a line, or None if they give
+        none.
+        """
         return self._tagged_level(line) or self._outlined_level(line)
 
     def _tagged_level(self, line: Line) -> int | None:
-        """Return the level of the tag at the line's first letter. A point is tested because tags have tighter
-        boxes than lines.
+        """Return the level of the tagged heading at the line's first letter, or None. Only a point is tested,
+        because tags have tighter boxes than lines.
         """
         if len(line.text) > _MAX_CHARS:
             return None
@@ -112,7 +120,7 @@ class HeadingRule:
         levels: dict[float, int] = {}
         level = 0
         for position, size in enumerate(larger):
-            # Sizes within 4 % count as one, because rendering varies.
+            # Sizes that differ by up to 4 % share a level, because rendering varies.
             if position == 0 or larger[position - 1] - size > 0.04 * size:
                 level += 1
             levels[size] = min(level, _MAX_LEVEL - 2)
@@ -120,7 +128,7 @@ class HeadingRule:
 
 
 def _reads_like_heading(text: str) -> bool:
-    # Called for every line, so cheap conditions come first.
+    # This is called for every line, so cheap conditions come first.
     return (
         len(text) <= _MAX_CHARS
         and text[-1] not in ".,;"
@@ -137,8 +145,8 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Return whether the next line continues the sentence in another style, so that this line isn't a
-    heading.
+    """Return whether the next line continues this one's sentence in another style, which means that this line
+    isn't a heading.
     """
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
@@ -148,13 +156,16 @@ def _is_begun_sentence(line: Line, after: Line | None) -> bool:
 
 def _stands_alone(line: Line, before: Line | None) -> bool:
     """Return whether the line is the first of a page or column, or has space above it."""
-    if before is None or before.top < line.top:  # first line of a page or column
+    # The line is the first of a page or column.
+    if before is None or before.top < line.top:
         return True
     return before.bottom - line.top > 0.5 * line.size
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Return whether the next line is bold, too, and follows without space, as in a bold paragraph."""
+    """Return whether the next line is bold, too, and follows without a gap. Then both lines belong to a bold
+    paragraph.
+    """
     return (
         after is not None
         and after.bold
@@ -171,7 +182,8 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
     The heading ends the section of the previous table. Without it, a cash-flow statement would belong to the
     section "Balance sheet".
     """
-    level, title_level = 0, None  # of the last heading, and of the last heading above a table
+    # Levels of the last heading, and of the last heading directly above a table.
+    level, title_level = 0, None
     for element, after in pairwise([*elements, None]):
         if element is None:
             continue
@@ -190,10 +202,11 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def _title_and_rest(text: str) -> tuple[str, str]:
-    """Split a paragraph into a title at its start and the rest: lines below it, or a unit in brackets. The
-    title is "" if there is none.
+    """Split a paragraph above a table into a title and the rest: the lines below the title, or a unit in
+    brackets. The title is "" if the paragraph has none.
     """
-    if _LINE_OF_NUMBER.search(text):  # a line that starts with a number suggests an address
+    # A line that starts with a number suggests an address.
+    if _LINE_OF_NUMBER.search(text):
         return "", text
     lines = text.split("\n")
     for count in range(min(len(lines), _MAX_TITLE_LINES), 0, -1):

@@ -23,20 +23,30 @@ _SIGN = re.compile(rf"\A[{BULLETS}*–—-]\s*")
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
-_ROW_SHARE = 0.3  # minimum share of numbers among the words of a row
-_WIDE_GAP = 0.9  # relative to the font size; blanks in justified text are narrower
-_MIN_GUTTER = 0.6  # relative to the font size; minimum space between columns
-_MIN_COLUMN_LINES = 3  # adjacent lines of a column; fewer may be a heading with a date
-_COLUMN_SPACING = 2.5  # relative to the font size; maximum line spacing in a column
-_MAX_INDENT = 6.0  # relative to the font size; indent of the first line of a paragraph
-# A paragraph with at least so many lines, and this share of lines that start in lower case, is prose.
+# Minimum share of numbers among the words of a table row.
+_ROW_SHARE = 0.3
+# A wider gap, relative to the font size, may separate columns. Blanks in justified text are narrower.
+_WIDE_GAP = 0.9
+# Minimum space between columns, relative to the font size.
+_MIN_GUTTER = 0.6
+# Minimum number of adjacent lines in a column. Fewer may be a heading with a date.
+_MIN_COLUMN_LINES = 3
+# Maximum line spacing in a column, relative to the font size.
+_COLUMN_SPACING = 2.5
+# Maximum indent of the first line of a paragraph, relative to the font size.
+_MAX_INDENT = 6.0
+# A paragraph is prose if it has at least this many lines and at least this share of them starts in lower
+# case.
 _MIN_EDGE_LINES, _SMALL_SHARE = 4, 0.3
-_SIZE_SHARE = 0.1  # maximum relative difference of sizes within a paragraph
-# A superscript or subscript has at most this height, relative to the larger letters, and overlaps their line
+# Maximum relative difference of font sizes within a paragraph.
+_SIZE_SHARE = 0.1
+# A superscript or subscript is at most this high, relative to the larger letters, and overlaps their line
 # with at least this share of its height.
 _RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5
-_RAISED_GAP = 0.4  # maximum distance, relative to the height of the larger letters
-_MIN_COLUMN_WORDS = 3  # words in a line of prose; table cells have fewer
+# Maximum distance of a superscript or subscript, relative to the height of the larger letters.
+_RAISED_GAP = 0.4
+# Minimum number of words in a line of prose. Table cells have fewer.
+_MIN_COLUMN_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -139,7 +149,7 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
 
 @dataclass(frozen=True)
 class _Band:
-    """An area with two columns, given by the empty strip between them."""
+    """Area with two columns of text, described by the empty strip between them."""
 
     left: float
     right: float
@@ -148,7 +158,7 @@ class _Band:
 
 
 def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
-    """Yield the two-column areas of a page, one per empty strip."""
+    """Yield the two-column areas of a page, each described by the empty strip between its columns."""
     open_bands: list[tuple[_Band, list[str]]] = []
     for strip, size, sides in sorted(_strips(lines), key=lambda item: -item[0].top):
         for place, (band, texts) in enumerate(open_bands):
@@ -165,7 +175,9 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Return whether some line continues a sentence, which distinguishes columns of text from table cells."""
+    """Return whether some text starts in lower case and so continues a sentence, as in columns of text but
+    not in table cells.
+    """
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
@@ -197,7 +209,8 @@ def _leaves_free(line: Line, band: _Band) -> bool:
 
 
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
-    """Yield gaps with prose on both sides, within a line or between two consecutive lines.
+    """Yield the gaps that have prose on both sides, within a line or between two consecutive lines at the
+    same height.
 
     Each gap comes with the font size of its line and the texts on both sides.
     """
@@ -237,11 +250,12 @@ def _on_one_line(one: Line, other: Line) -> bool:
 
 
 def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
-    """Return the lines with the area's left column before its right one."""
+    """Return the lines of the page with the left column of a two-column area before its right column."""
     inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
     parts = [part for place in inside for part in _split_at_strip(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
-        return list(lines)  # a line crosses the strip, so there are no columns
+        # A line crosses the strip, so the area has no columns.
+        return list(lines)
     left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
     right = [replace(part, column=2 * number + 1) for part in parts if part.left >= band.left]
     positions = set(inside)
@@ -251,7 +265,9 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
 
 
 def _split_at_strip(line: Line, band: _Band) -> Iterator[Line]:
-    """Yield the parts of a line on both sides of the strip, or the whole line if it has no gap there."""
+    """Yield the parts of a line to the left and right of the strip, or the whole line if it has no gap
+    there.
+    """
     for place, (before, word) in enumerate(pairwise(line.words), start=1):
         if (
             word.left - before.right > _WIDE_GAP * line.size
@@ -264,7 +280,9 @@ def _split_at_strip(line: Line, band: _Band) -> Iterator[Line]:
 
 
 class HyphenRule:
-    """Rule for keeping or removing hyphens at line ends, based on the words of one document."""
+    """Rule that decides, from the words of one document, whether a hyphen at a line end is kept or
+    removed.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Collect the words of `texts`, which must contain the whole document including hyphen marks."""
@@ -334,10 +352,12 @@ class ParagraphRule:
     def starts_paragraph(self, before: Line, line: Line) -> bool:
         """Return whether `line` starts a new paragraph after `before`."""
         if before.text[-1] == HYPHEN_MARK:
-            return False  # a hyphenated word may continue anywhere
+            # A hyphenated word may continue anywhere on the page.
+            return False
         if _BULLET.match(line.text) or _differs_in_size(before, line):
             return True
-        if line.top > before.top:  # next column, where a sentence may continue
+        # The line is in the next column, where a sentence may continue.
+        if line.top > before.top:
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
         if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:
@@ -345,13 +365,14 @@ class ParagraphRule:
         is_lower = line.top < before.bottom + 0.2 * line.size
         is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
         if is_lower and (is_beside or _falls_back(before, line)):
-            return True  # a lower box beside the line doesn't continue its text
+            # Text in a lower box beside this line doesn't continue it.
+            return True
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
     def glue(self, before: Line, line: Line, right: float | None = None) -> str:
-        """Return the separator between two lines: a space for wrapped text, a line feed for a meaningful
-        break.
+        """Return the separator between two lines of a paragraph: a space if the text was wrapped, or a line
+        feed if the break has a meaning.
 
         Args:
             right: right edge of the paragraph; None = derive it from the other lines of the page.
@@ -399,7 +420,7 @@ def _falls_back(before: Line, line: Line) -> bool:
 
 
 def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Line]]:
-    """Yield the lines of each paragraph."""
+    """Group lines into paragraphs, and yield the lines of each."""
     group: list[Line] = []
     for line in lines:
         if group and not rule.same_row(group[-1], line):
@@ -413,13 +434,14 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 
 
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
-    """Join the lines of a paragraph to one text, which still contains hyphen marks."""
+    """Join the lines of a paragraph to one text. Hyphen marks at line ends are kept."""
     text = group[0].text
     small = sum(line.text[0].islower() for line in group[1:])
     is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
-        # Measure the edge in one column only, because the paragraph may continue in the next one.
-        ends = [one.right for one in group if one.left < before.right]  # empty for rotated text
+        # Measure the right edge in one column only, because the paragraph may continue in the next one.
+        # Rotated text has no such lines.
+        ends = [one.right for one in group if one.left < before.right]
         right = max(ends) if ends and is_prose else None
         text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text
     return text

@@ -17,10 +17,13 @@ from shared.ingestion.parsers.pdfium_page import shown_matrix
 from shared.ingestion.parsers.pdfium_text import text_lines
 from shared.platform.errors import BadDocumentError, NotFoundError
 
-SCALE = 2.0  # pixels per point: an A4 page is 1,190 pixels wide, which is sharp on high-density screens
-MAX_SIDE_PX = 3000  # limit for large paper sizes
+# Pixels per point. An A4 page is 1,190 pixels wide, which is sharp on high-density screens.
+SCALE = 2.0
+# Longest side of a rendered page, for large paper sizes.
+MAX_SIDE_PX = 3000
 _MAX_WORDS = 20_000
-_DIGITS = 4  # decimal places of a fraction of the page, about a tenth of a pixel
+# Decimal places of a position as a fraction of the page, about a tenth of a pixel.
+_DIGITS = 4
 
 
 def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:

@@ -9,9 +9,12 @@ from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 
 _SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
-_TORN_SHARE = 0.1  # share of a ruled table's words that an unruled reading may lack and still replace it
-_THIN = 3.0  # points; thinner lines and bars alone don't indicate a chart
-_CHART_SHARE = 0.3  # share of a table's area within a figure; more indicates a chart with labels
+# An unruled reading may lack this share of a ruled table's words and still replace it.
+_TORN_SHARE = 0.1
+# Lines and bars thinner than this many points don't indicate a chart by themselves.
+_THIN = 3.0
+# If a larger share of a table's area is within a figure, it is a chart with labels.
+_CHART_SHARE = 0.3
 
 
 def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
@@ -27,8 +30,8 @@ def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 
 def _is_torn(ruled: Table, table: Table) -> bool:
-    """Return whether the rules separate currency or percent signs from their numbers, while the unruled
-    reading has nearly all words.
+    """Return whether ruling lines separate currency or percent signs from their numbers, while the unruled
+    reading `table` has nearly all the words.
     """
     has_signs = any(cell in _SIGNS for row in ruled.rows[1:] for cell in row)
     return has_signs and len(ruled.words - table.words) <= _TORN_SHARE * len(ruled.words)
@@ -41,7 +44,8 @@ def _outside_charts(
         one.region
         for one in page.drawn
         if one.region is not None
-        and not one.is_pale  # background of a row or header
+        # Pale areas are backgrounds of rows or headers.
+        and not one.is_pale
         and min(one.region.width, one.region.height) > _THIN
     ]
     if not any(table.box.overlaps(region) for table in tables for region in dark):

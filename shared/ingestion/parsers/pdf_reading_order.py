@@ -12,18 +12,24 @@ from typing import NamedTuple
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 
-_SPACING = 0.9  # relative to the font size; maximum gap within a block, less than between paragraphs
-_SAME_ROW = 0.5  # relative to the font size; tolerance for baselines of a row
-_MIN_STRIP = 0.6  # relative to the font size; spaces within text are narrower than a strip
-_TIGHT = 0.2  # relative to the font size; letter boxes extend this far into the space above and below
-_MAX_BLOCKS = 400  # more blocks indicate a drawing
-_RIGHT_TO_LEFT = range(0x590, 0x900)  # Hebrew, Arabic, Syriac
+# Maximum gap between lines of a block, relative to the font size. Gaps between paragraphs are larger.
+_SPACING = 0.9
+# Tolerance for the baselines of a row, relative to the font size.
+_SAME_ROW = 0.5
+# Minimum width of an empty strip, relative to the font size. Spaces within text are narrower.
+_MIN_STRIP = 0.6
+# Letter boxes extend this far into the space above and below, relative to the font size.
+_TIGHT = 0.2
+# More blocks on a page indicate a drawing.
+_MAX_BLOCKS = 400
+# Unicode blocks of Hebrew, Arabic and Syriac.
+_RIGHT_TO_LEFT = range(0x590, 0x900)
 _SAMPLE_CHARS = 2000
 
 
 class _Block(NamedTuple):
-    """Lines that are consecutive in the content and adjacent on the page. `place` is their position in the
-    content.
+    """Adjacent lines that follow each other in the content of the page. `place` counts the blocks in content
+    order.
     """
 
     place: int
@@ -76,7 +82,7 @@ def _is_within(box: Region, table: Region) -> bool:
 
 
 def _continues_block(block: Sequence[Line], line: Line) -> bool:
-    """Return whether a line is directly below a block or continues its last row."""
+    """Return whether a line is directly below the block, or continues the block's last row."""
     before = block[-1]
     if line.column != before.column:
         return False
@@ -115,8 +121,8 @@ def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
 
 
 def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
-    """Return the `place` of each block to read before the others, or None if no empty strip separates the
-    blocks.
+    """Choose the empty strip at which to cut the page. Return the `place` of each block to read before the
+    strip, or None if there is no strip.
     """
     down = sorted(blocks, key=lambda block: -block.box.top)
     across = sorted(blocks, key=lambda block: block.box.left)

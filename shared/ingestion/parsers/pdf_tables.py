@@ -14,23 +14,38 @@ from shared.ingestion.parsers.pdf_content import PageContent, Rule, Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
-_MOST_RULES = 12_000  # more indicate a drawing, which would take too long to analyse
-_SAME_LINE = 0.5  # relative to a word's height
-_SAME = 3.0  # points; closer parallel lines are merged, and lines with a smaller gap count as crossing
-_SAME_SIDE = 12.0  # points; tolerance between the sides of a table and its continuation
-_MAX_RULES = 250  # in each direction, after merging; more indicate a drawing
-_MIN_CELL = 5.0  # points
-_MIN_GRID = 14.0  # points; two rows of small print
-_MIN_FILLED = 0.6  # minimum share of positions with text; the grid of a chart is mostly empty
-_MIN_HEADED = 0.5  # minimum share of columns with a header; otherwise the header is above the grid
+# More rules on a page indicate a drawing, which would take too long to analyse.
+_MOST_RULES = 12_000
+# Vertical tolerance for words on one line, relative to the height of a word.
+_SAME_LINE = 0.5
+# Parallel lines closer than this many points are merged, and lines with a smaller gap count as crossing.
+_SAME = 3.0
+# Tolerance between the sides of a table and its continuation on the next page, in points.
+_SAME_SIDE = 12.0
+# More rules in one direction, after merging, indicate a drawing.
+_MAX_RULES = 250
+# Minimum width and height of a cell, in points.
+_MIN_CELL = 5.0
+# Minimum size of a grid, in points: two rows of small print.
+_MIN_GRID = 14.0
+# Minimum share of cells with text. The grid of a chart is mostly empty.
+_MIN_FILLED = 0.6
+# Minimum share of columns with a header. If fewer have one, the header is above the grid.
+_MIN_HEADED = 0.5
 _MIN_TEXTS = 4
-_MIN_BOXES = 0.4  # distinct cells per position; fewer indicate boxes of a diagram
-_MAX_CELL_CHARS = 600  # for a cell with most of the text; a longer one indicates a page layout
+# Minimum number of distinct cells per grid position. Fewer indicate the boxes of a diagram.
+_MIN_BOXES = 0.4
+# Maximum length of a cell with most of the table's text. A longer one indicates a page layout.
+_MAX_CELL_CHARS = 600
 _MAX_BOXES = 5000
-_MAX_HEADER_CHARS = 120  # per cell; longer text is a paragraph in a frame
-_MIN_FULL_ROWS = 0.5  # minimum share of rows below the header with two or more filled cells
+# Maximum length of a header cell. Longer text is a paragraph in a frame.
+_MAX_HEADER_CHARS = 120
+# Minimum share of rows below the header that have two or more filled cells.
+_MIN_FULL_ROWS = 0.5
 _MIN_UNRULED_ROWS = 3
-_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # rows with a title; share of the width that the title spans
+# Minimum number of rows in a table with a title in its first row, and the share of the width that the title
+# spans.
+_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
 _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
 _LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
@@ -110,7 +125,9 @@ def _near(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Yield groups of rows and columns of rules that cross each other directly or through other rules."""
+    """Yield groups of horizontal and vertical rules that cross each other, directly or through other
+    rules.
+    """
     nodes = Groups(len(rows) + len(columns))
     for column_number, column in enumerate(columns):
         for row_number, row in enumerate(rows):
@@ -124,8 +141,8 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
 
 
 def _has_room(rows: Sequence[Rule], columns: Sequence[Rule]) -> bool:
-    """Return whether two rows and columns of text fit between the lines. If not, they are underlines or
-    frames.
+    """Return whether two rows and two columns of text fit between the lines. If not, the lines are underlines
+    or frames.
     """
     ys = [rule.at for rule in rows] + [end for rule in columns for end in (rule.start, rule.end)]
     xs = [rule.at for rule in columns] + [end for rule in rows for end in (rule.start, rule.end)]
@@ -138,7 +155,8 @@ def _spans(rule: Rule, position: float) -> bool:
 
 def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
     xs = _places(columns, rows)
-    ys = _places(rows, columns)[::-1]  # row borders, from the top
+    # Borders of the rows, from the top.
+    ys = _places(rows, columns)[::-1]
     width, height = len(xs) - 1, len(ys) - 1
     places = Groups(width * height)
     for row, (top, bottom) in enumerate(pairwise(ys)):
@@ -234,7 +252,7 @@ def _could_be_header(texts: Sequence[str]) -> bool:
 
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
-    # Ignore the space between the table and a surrounding frame, which has no text.
+    # Don't count the space between a table and the frame around it, which contains no text.
     places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
@@ -260,8 +278,8 @@ def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -
 
 
 def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
-    """Return the texts of a row without repeats. A cell across columns puts a number into the last one, words
-    into the first.
+    """Return the texts of a row, one per column. A cell across several columns puts a number into the last of
+    them and words into the first, and leaves the others empty.
     """
     row: list[str] = []
     for box, places in groupby(boxes):
@@ -272,7 +290,9 @@ def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
 
 
 def _join_signs(rows: Sequence[list[str]]) -> None:
-    """Join each column of currency or percent signs to its numbers, in place. Sign columns become empty."""
+    """Join each column of currency or percent signs to the column of its numbers, in place. The columns of
+    signs become empty.
+    """
     for column in range(len(rows[0])):
         signs = {row[column] for row in rows[1:]} - {""}
         if signs and signs <= _SIGNS_BEFORE and column + 1 < len(rows[0]):
@@ -286,7 +306,9 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
 
 
 def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has text other than a header that also spans its neighbours."""
+    """Return whether a column has text of its own, and not only a header that spans a neighbouring column,
+    too.
+    """
     if any(row[column] for row in rows[1:]):
         return True
     header = rows[0]
@@ -308,8 +330,8 @@ class Table:
     words: frozenset[Word]
 
     def continuing(self, before: "Table") -> "Table":
-        """Return the table with the header of `before`, the last table of the previous page, if it has none
-        and the columns match.
+        """Return this table with the header of `before`, the last table of the previous page, if this table
+        has no header and their columns match.
         """
         sides = zip(self._sides(), before._sides(), strict=True)
         is_aligned = all(abs(side - other) <= _SAME_SIDE for side, other in sides)
@@ -394,7 +416,9 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _holds_rows(lines: Sequence[str]) -> bool:
-    """Return whether a cell contains several unruled rows, which should stay separate lines of text."""
+    """Return whether a cell contains several rows of a table without ruling lines. Such text isn't converted
+    to a table.
+    """
     count = sum(map(is_row, lines))
     return count > 1 and 2 * count > len(lines)
 

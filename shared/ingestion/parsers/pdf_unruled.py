@@ -19,28 +19,48 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import Table
 
-_SAME_ROW = 0.5  # relative to a word's height; rows are at least one height apart
-_MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and mean words per line
-_LINE_STEP = 2.0  # font sizes; line spacing within a paragraph
-_CELL_GAP = 0.75  # word heights between two cells; spaces within text are narrower
-_FIGURE_GAP = 0.4  # word heights between two numbers, which never share a cell
-_SIGN_GAP = 1.2  # word heights between a number and the sign after it
-_ROW_GAP = 2.6  # word heights between rows of a table
-_HEADER_GAP = 2.2  # word heights between rows of a header
-_WRAP_GAP = 0.5  # word heights between lines of a header cell
+# Vertical tolerance for words in one row, relative to a word's height. Rows are at least one height apart.
+_SAME_ROW = 0.5
+# Minimum number of lines in running text, and of words per line on average.
+_MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3
+# Maximum line spacing within a paragraph, relative to the font size.
+_LINE_STEP = 2.0
+# Minimum gap between two cells, in word heights. Spaces within text are narrower.
+_CELL_GAP = 0.75
+# Minimum gap between two numbers, in word heights, since numbers never share a cell.
+_FIGURE_GAP = 0.4
+# Maximum gap between a number and the sign after it, in word heights.
+_SIGN_GAP = 1.2
+# Maximum gap between the rows of a table, in word heights.
+_ROW_GAP = 2.6
+# Maximum gap between the rows of a header, in word heights.
+_HEADER_GAP = 2.2
+# Maximum gap between the lines of a header cell, in word heights.
+_WRAP_GAP = 0.5
 _MAX_HEADER_ROWS = 6
-_MIN_HALF = 2  # columns per table, for two adjacent tables
-_MIN_NAMED = 3  # minimum number of cells in a header that names every column
-_MAX_LABEL_ROWS = 8  # consecutive rows without numbers: section names and multi-line labels
-_MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # rows of numbers in tables with several number columns, and with one
+# Minimum number of columns in each of two adjacent tables.
+_MIN_HALF = 2
+# Minimum number of cells in a header row that names every column.
+_MIN_NAMED = 3
+# Maximum number of consecutive rows without numbers, such as section names and labels of several lines.
+_MAX_LABEL_ROWS = 8
+# Minimum number of rows with numbers in a table with several number columns, and in one with a single column.
+_MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3
 _MIN_FIGURES = 3
-_MIN_FILLED = 0.4  # share of the number cells; the scattered numbers of a chart leave more cells empty
-_MIN_LABELLED = 0.5  # share of the rows; numbers on the axis of a chart have no labels
-_MIN_MONEY = 0.5  # minimum share of amounts in a single number column; excludes page numbers
-_MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # in a header cell, and in a sentence
-_PROSE_WORDS = 8  # minimum words in prose across the number columns
-_MAX_LABEL_CHARS = 160  # average length; longer labels are paragraphs next to numbers
-_CENTRED = 4.0  # points; tolerance between the centres of a header and its columns
+# Minimum share of number cells that are filled. The scattered numbers of a chart leave more cells empty.
+_MIN_FILLED = 0.4
+# Minimum share of rows with a label. The numbers on a chart's axis have none.
+_MIN_LABELLED = 0.5
+# Minimum share of amounts in a single number column, which excludes lists of page numbers.
+_MIN_MONEY = 0.5
+# Maximum number of words in a header cell, and minimum number of words in a sentence.
+_MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5
+# Text with at least this many words that runs into the number columns is prose.
+_PROSE_WORDS = 8
+# Maximum average length of labels. Longer ones are paragraphs next to numbers.
+_MAX_LABEL_CHARS = 160
+# Tolerance between the centre of a header and that of its columns, in points.
+_CENTRED = 4.0
 
 _FIGURE = re.compile(
     r"[-+−–—(]*(?:[A-Z]{0,3}[$€£¥₹][-+−–—(]*)?\d[\d.,]*(?:[%x]|bps?|pts?)?\)?%?(?:\([a-z\d]{1,2}\))?[*†‡]*\Z"
@@ -127,7 +147,8 @@ class _Row:
         if all(_kind(word.text) in ("text", "leader") for word in self.words):
             return []
         first = self.cells[0]
-        # In "2019 $ 1,234", "1 Apples 12" and "- 5 % of sales", the first number is a name or a bullet.
+        # The first number is a name or a bullet in rows such as "2019 $ 1,234", "1 Apples 12" and "- 5 % of
+        # sales".
         is_name = len(self.cells) > 1 and not self.cells[1].is_figure
         return [cell for cell in self.cells if cell.is_figure and not (is_name and cell is first)]
 
@@ -251,14 +272,14 @@ class _Block:
         return max([row.cells[0].right for row in self.rows if row.texts], default=self.columns[0][0])
 
     def holds(self, row: _Row) -> bool:
-        """Return whether all numbers of the row are in existing columns."""
+        """Return whether every number of the row is below or above an existing number column."""
         return all(
             any(cell.left < right and cell.right > left for left, right in self.columns)
             for cell in row.figures
         )
 
     def fits(self, row: _Row) -> bool:
-        """Return whether the row can be added without mixing up columns.
+        """Return whether the row can be added to the table without mixing up its columns.
 
         A column must not get two numbers from one row, and a row without a label must not add a column.
         """
@@ -314,7 +335,9 @@ def _tables(rows: Sequence[_Row]) -> Iterator[Table]:
 
 
 def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
-    """Return the block of rows from `start` that may form a table, and the position after its last row."""
+    """Return the longest block of rows from `start` that may form a table, and the index of the row after
+    it.
+    """
     block = _Block()
     block.add(rows[start])
     after = start + 1
@@ -336,7 +359,9 @@ def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
 
 
 def _ends_table(row: _Row, block: _Block) -> bool:
-    """Return whether a row without numbers is the header of the next table, or prose below the table."""
+    """Return whether a row without numbers ends the table above it: it is the header of the next table, or
+    prose.
+    """
     begin = block.columns[0][0]
     label = min(other.cells[0].left for other in block.rows)
     is_header = (
@@ -372,8 +397,8 @@ def _is_table(block: _Block) -> bool:
 
 
 def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row]]:
-    """Return the header rows above a block, which name columns or units, and the rows with section names
-    below them.
+    """Return the rows above a block that form its header because they name columns or units, and the rows
+    between header and block, which contain section names.
     """
     header: list[_Row] = []
     below = block.rows[0]
@@ -384,11 +409,13 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
         is_apart = row.bottom - below.top > _WRAP_GAP * below.height
         is_over = all(cell.left > block.label_end for cell in row.cells)
         if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text) and not is_over:
-            break  # every column already has a name
+            # Every column has a name, so the rows above aren't part of the header.
+            break
         header.insert(0, row)
         below = row
         if _UNIT.match(row.text) and len(row.cells) == 1:
-            break  # the row above is the title of the table
+            # The row above the unit is the title of the table.
+            break
     while header and not _names_columns(header[0], block):
         header.pop(0)
     names = [place for place, row in enumerate(header) if _names_columns(row, block)]
@@ -416,7 +443,9 @@ def _is_sentence(cell: _Cell) -> bool:
 
 
 def _is_title(row: _Row, block: _Block) -> bool:
-    """Return whether a single text is centred over the whole table rather than over its number columns."""
+    """Return whether a row is a title: a single text, centred over the whole table rather than over its
+    number columns.
+    """
     if len(row.cells) > 1:
         return False
     cell, right = row.cells[0], block.columns[-1][1]
@@ -431,7 +460,9 @@ def _names_columns(row: _Row, block: _Block) -> bool:
 
 
 def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
-    """Yield the table, or two adjacent tables if the names of the left columns repeat on the right."""
+    """Yield the table, or two adjacent tables if the column names in its left half repeat in the right
+    half.
+    """
     columns = _all_columns(body, block)
     names = _header_texts(header, columns, block)
     half = len(names) // 2
@@ -486,7 +517,9 @@ def _label_column(cell: _Cell, columns: Sequence[Span]) -> int:
 
 
 def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Iterator[list[str]]:
-    """Yield the rows, with each label that continues in lower case on the next row merged into one row."""
+    """Yield the rows of texts. A row whose label starts in lower case is merged with the previous row, whose
+    label it continues.
+    """
     pending: list[str] | None = None
     for texts, row in zip(rows, body, strict=True):
         goes_on = texts[0][:1].islower()
@@ -510,14 +543,15 @@ def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block
         for cell, places in zip(row.cells, _header_places(row, spans, first), strict=True):
             for place in places:
                 texts[place].insert(0, cell.text)
-            if len(places) == 1:  # a header above covers all columns of the names below it
+            # A header in a row above covers all columns that are named below it.
+            if len(places) == 1:
                 left, right = spans[places[0]]
                 spans[places[0]] = min(left, cell.left), max(right, cell.right)
     return [" ".join(parts) for parts in texts]
 
 
 def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[int]]:
-    """Return the indexes of the columns that each cell of a header row names.
+    """Return, for each cell of a header row, the indexes of the columns that it names.
 
     A cell names the columns that it overlaps, and adjacent columns if it is centred over all of them.
     """

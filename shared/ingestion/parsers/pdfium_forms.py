@@ -15,14 +15,18 @@ from shared.ingestion.parsers.pdf_content import TICKED, UNTICKED, FieldKind, Fo
 from shared.ingestion.parsers.pdf_geometry import sorted_region
 from shared.ingestion.parsers.pdfium_text import clean_text
 
-_HIDDEN_FLAGS = 0x02 | 0x20  # flags "hidden" and "no view", PDF 32000-1, table 165
-_PASSWORD_FLAG = 1 << 13  # table 228
-_MAX_ANNOTATIONS = 5000  # per page; a page full of links has hundreds
+# Annotation flags "hidden" and "no view". Source: PDF 32000-1, table 165.
+_HIDDEN_FLAGS = 0x02 | 0x20
+# Flag of password fields. Source: PDF 32000-1, table 228.
+_PASSWORD_FLAG = 1 << 13
+# Maximum number of annotations per page. A page full of links has hundreds.
+_MAX_ANNOTATIONS = 5000
 _MAX_VALUE_CHARS = 20_000
 _LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
 _FOR_PEOPLE = re.compile(
     r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z"
-)  # words; excludes generated names with numbers
+    # The name consists of words. This excludes generated names, which contain numbers.
+)
 
 
 def open_form(document: Any) -> None:
@@ -30,7 +34,8 @@ def open_form(document: Any) -> None:
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
-        return  # a broken form loses only its field values
+        # If the form is damaged, only its field values are lost.
+        return
 
 
 def flatten(document: Any, index: int) -> Any:
@@ -39,7 +44,8 @@ def flatten(document: Any, index: int) -> Any:
     if not any(True for _ in form_fields(page)):
         return page
     pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
-    page.close()  # reopen it, since its handles refer to the page before flattening
+    # Reopen the page, since its handles refer to the page before flattening.
+    page.close()
     return document[index]
 
 
@@ -101,11 +107,12 @@ def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Itera
 
 
 def _value(read: Callable[[Any, int], int]) -> str:
-    """Read UTF-16 text from a PDFium function that fills a buffer. The function is first called to get the
-    size.
+    """Return a text that a PDFium function writes to a buffer as UTF-16. `read` is called twice, first to get
+    the size.
     """
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
-    if size <= 2:  # the text is empty except for its terminator
+    # The text is empty except for its terminator.
+    if size <= 2:
         return ""
     buffer = ctypes.create_string_buffer(size)
     read(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)

@@ -15,22 +15,31 @@ import pypdfium2.raw as pdfium
 from shared.ingestion.parsers.pdf_content import Drawn, Rule, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
-# per page, without text; a map may have a million, but a fraction is enough to detect a drawing
+# Limits per page, without text objects. A map may have a million, but a fraction of them is enough to detect
+# a drawing.
 _MAX_OBJECTS = 20_000
 _MAX_FORM_DEPTH = 5
-_MAX_SEGMENTS = 2000  # per path; paths with more segments are maps or plots without table rules
-_MAX_CLIP_POINTS = 12  # per clip path; a rectangle has 4 or 5, and complex paths are ignored
-_MIN_RULE = 3.0  # points; shorter edges are the ends of thin rectangles
-_THIN = 2.0  # points; thinner bars are lines
-_STRAIGHT = 1.0  # points; tolerance for slanted edges
-_WHITE, _PALE = 250, 200  # of 255
-_HIDDEN_SAMPLE = 50  # number of text objects to check
+# Maximum number of segments per path. Longer paths are maps or plots, which contain no table rules.
+_MAX_SEGMENTS = 2000
+# Maximum number of points in a clip path. A rectangle has 4 or 5, and complex clip paths are ignored.
+_MAX_CLIP_POINTS = 12
+# Minimum length of a rule, in points. Shorter edges are the ends of thin rectangles.
+_MIN_RULE = 3.0
+# Bars thinner than this many points are lines.
+_THIN = 2.0
+# Tolerance for slanted edges, in points.
+_STRAIGHT = 1.0
+# Shades from 0 (black) to 255 (white).
+_WHITE, _PALE = 250, 200
+# Number of text objects to check for hidden text.
+_HIDDEN_SAMPLE = 50
 
 _HEADING = re.compile(r"H([1-6])?\Z")
 _TYPE_BYTES = 64
 _MAX_TAG_DEPTH = 30
 _MAX_TAGS = 20_000
-_BLANK = 3.0  # points added to bridge the gap between words, which may be separate objects with tight boxes
+# Points added on both sides, since words may be separate objects with tight boxes and gaps between them.
+_BLANK = 3.0
 
 
 def page_objects(page: Any) -> Iterator[Any]:
@@ -103,7 +112,7 @@ class _Objects:
         shade = None if is_stroked else self._shade(path)
         region = None
         if shade is None or shade < _WHITE:
-            # Reading the clip path of every table rule would cost more than everything else.
+            # Skip the clip path of every table rule: reading it would cost more than everything else.
             region = self._visible_region(path, bounds, None if is_thin else outer)
         if region is not None or rules:
             yield Drawn("path", region, max(count, 1), rules, shade is not None and shade >= _PALE)

@@ -16,8 +16,10 @@ from shared.ingestion.parsers.pdfium_text import text_lines
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_MIN_TURNED_CHARS = 60  # the axis title of a chart isn't enough to rotate a page
-_TURNED_SHARE = 0.8  # share of the letters
+# Minimum number of rotated letters. The axis title of a chart isn't enough to rotate a page.
+_MIN_TURNED_CHARS = 60
+# Minimum share of the letters that are rotated in the same way.
+_TURNED_SHARE = 0.8
 
 
 class Sheet:
@@ -69,7 +71,8 @@ def drawn(page: Any, scale: float, **options: Any) -> "Image":
     """
     bitmap = page.render(scale=scale, **options)
     try:
-        image: Image = bitmap.to_pil().copy()  # copy, because the bitmap's memory belongs to PDFium
+        # Copy the picture, because the bitmap's memory belongs to PDFium.
+        image: Image = bitmap.to_pil().copy()
         return image
     finally:
         bitmap.close()

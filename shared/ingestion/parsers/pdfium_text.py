@@ -16,10 +16,13 @@ _DROPPED = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xAD, 0x200B, 0xFE
 _CHARACTERS = _LIGATURES | _DROPPED | {0xA0: " ", 9: " "}
 _WORD = re.compile(rf"[^\s{HYPHEN_MARK}]+{HYPHEN_MARK}?")
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE)
-_FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123: font descriptor flag 19
+# Font descriptor flag 19. Source: PDF 32000-1, table 123.
+_FORCE_BOLD = 1 << 18
 _FONT_NAME_BYTES = 128
-_LEAP = 2.5  # letter heights; a jump to the left by more indicates another column in the same content line
-_MIN_LEAP_WORDS = 6  # minimum words of a line that may contain two columns
+# A longer jump to the left, in letter heights, starts another column within the same line of the content.
+_LEAP = 2.5
+# Minimum number of words in a line that may contain two columns.
+_MIN_LEAP_WORDS = 6
 
 
 def text_lines(page: Any) -> Iterator[TextLine]:
@@ -68,7 +71,8 @@ class _TextReader:
             start += len(raw) + 2
 
     def _line(self, raw: str, start: int, is_even: bool) -> Iterator[TextLine]:
-        """Read a line of text. It is split at hyphens from line ends and at jumps to another column.
+        """Yield the lines of text in a line of PDFium's output, which is split after end-of-line hyphens and
+        at jumps to another column.
 
         Args:
             is_even: whether text positions equal letter positions; otherwise unreadable letters shift them.
@@ -111,7 +115,8 @@ class _TextReader:
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         if last == first or not get_box(text_page, last, box):
             return Word(text, left, bottom, right, top)
-        # The letters of a word may differ in height, and rotated letters in both dimensions.
+        # Combine both boxes: the letters of a word may differ in height, and rotated letters in both
+        # dimensions.
         return Word(
             text,
             min(box.left, left),
@@ -123,7 +128,7 @@ class _TextReader:
     def _text_line(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
         first, last = letters[0][0], letters[-1][1]
         middle = (first + last) // 2
-        # A space that PDFium has inserted has no style, so move on to the next word.
+        # A space that PDFium inserted has no style, so use the next letter that belongs to a word.
         middle = max(middle, next((begin for begin, end in letters if end >= middle), first))
         size, quarters = self._size(middle)
         return TextLine(tuple(words), size, self._is_bold(first) and self._is_bold(middle), quarters)
@@ -136,7 +141,7 @@ class _TextReader:
         """Return the rendered font size of a letter, and the clockwise quarter turns that make it upright."""
         nominal: float = self._pdfium.FPDFText_GetFontSize(self._raw_page, index)
         matrix = self._matrix
-        # The nominal size is often 1 and scaled by the text matrix.
+        # The nominal font size is often 1, and the text matrix scales it.
         if not self._pdfium.FPDFText_GetMatrix(self._raw_page, index, matrix):
             return round(nominal, 1), 0
         size = round(nominal * hypot(matrix.c, matrix.d), 1)
@@ -157,6 +162,6 @@ def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True
-    # Arabic and Hebrew words also run to the left, but only by one space.
+    # Arabic and Hebrew words also follow to the left, but only after a space.
     leap = before.left - word.right
     return word_count >= _MIN_LEAP_WORDS and word.left < words[0].left and leap > _LEAP * before.height > 0

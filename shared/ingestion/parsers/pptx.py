@@ -23,7 +23,8 @@ from shared.ingestion.parsers.office import (
 )
 from shared.ingestion.parsers.tables import Repeats, table_elements
 
-_BANDS = 20  # bands per slide; shapes whose tops are in the same band form a row
+# Number of horizontal bands per slide. Shapes whose tops are in the same band form a row.
+_BANDS = 20
 _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
 
@@ -94,7 +95,8 @@ class _Slide:
             yield from table_elements(_rows(shape.table), self.number)
         elif shape.has_text_frame:
             yield from self._texts(shape)
-        if not hasattr(shape, "shapes"):  # in a group, each member has its own text
+        # Skip groups: each member is visited separately.
+        if not hasattr(shape, "shapes"):
             yield from drawn_elements(shape.element, self.slide.part, self.context, self.number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:

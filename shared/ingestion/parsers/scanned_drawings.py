@@ -13,24 +13,34 @@ from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
 
-_SCALE = 2  # pixels per point; at 1, thin lines would be too pale
-_CELL_PX = 8  # cell size of the ink grid: 4 points
-_INK = 170  # of 255; scanned paper has 200 and more
-_MIN_CELL_INK = 16  # mean over a cell, of 255: four of its 64 pixels
-_REACH_CELLS = 5  # width of the filter that connects ink: 8 points on either side
-_MARGIN_SHARE = 0.02  # share of the page; excludes the shadow of the scanner lid
+# Pixels per point. At 1, thin lines would be too pale.
+_SCALE = 2
+# Side of a cell in the grid of ink, which is 4 points.
+_CELL_PX = 8
+# Grey level from 0 to 255 below which a pixel is ink. Scanned paper has 200 and more.
+_INK = 170
+# Mean of a cell from 0 to 255 from which it contains ink: four of its 64 pixels.
+_MIN_CELL_INK = 16
+# Width of the filter that connects nearby ink: 8 points on either side.
+_REACH_CELLS = 5
+# Margin as a share of the page, which excludes the shadow of the scanner lid.
+_MARGIN_SHARE = 0.02
 _WORD_MARGIN_PX = 3
-_PAPER_SHARE = 0.5  # minimum share of the page without ink; a lower share indicates a photo or a background
+# Minimum share of the page without ink. A lower share indicates a photo or a background.
+_PAPER_SHARE = 0.5
 _MIN_SIDE_PT = 60.0
-_MIN_INK_SHARE = 0.02  # minimum share of cells with ink in a piece; frames and rules have less
-_MAX_TEXT_SHARE = 0.5  # share of the area; labels cover up to 0.45 of a drawing in our samples
+# Minimum share of cells with ink in a drawing. Frames and rules have less.
+_MIN_INK_SHARE = 0.02
+# Maximum share of a drawing that is covered by words. In our samples, labels cover up to 0.45.
+_MAX_TEXT_SHARE = 0.5
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-_MAX_PIECES = 500  # further pieces are ignored as noise
+# Further pieces are ignored as noise.
+_MAX_PIECES = 500
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Connected cells of ink. The bounds are in cells; right and bottom are inclusive."""
+    """Connected area of ink. The bounds are in cells; right and bottom are inclusive."""
 
     left: int
     top: int
@@ -63,7 +73,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
         if piece.ink_count >= _MIN_INK_SHARE * piece.cell_count and not _is_text_or_table(ink, piece, boxes)
         for region in [scan.region(piece)]
     ]
-    # Join pieces with nested bounds, into which pale photos break.
+    # A pale photo breaks into several pieces with nested bounds, so join them.
     return [
         drawing
         for drawing in joined_drawings(drawings, 0.0)
@@ -132,10 +142,11 @@ def _pieces(ink: Image.Image) -> Iterator[_Piece]:
 
 
 def _joined(first: int, unseen: set[int], width: int) -> list[int]:
-    """Remove a cell and all cells connected to it from `unseen`, and return them."""
+    """Return the cell `first` and all cells connected to it, and remove them from `unseen`."""
     unseen.remove(first)
     reached = [first]
-    for place in reached:  # the list grows during iteration
+    # The loop appends to the list that it iterates over.
+    for place in reached:
         column = place % width
         beside = [place - width, place + width]
         beside += [place - 1] if column else []
@@ -161,8 +172,11 @@ def _is_text_or_table(ink: Image.Image, piece: _Piece, boxes: Sequence[Box]) -> 
 
 
 def _has_grid(ink: Image.Image) -> bool:
-    """Return whether several long lines run in each direction, more than in a frame."""
-    thick = ink.filter(ImageFilter.MaxFilter(3))  # thicken the lines, because scans are slightly skewed
+    """Return whether a picture contains more long horizontal and vertical lines than a frame, as in a ruled
+    table.
+    """
+    # Thicken the lines, because scans are slightly skewed.
+    thick = ink.filter(ImageFilter.MaxFilter(3))
     upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
     level = thick.resize((1, thick.height), Image.Resampling.BOX)
     return min(_line_count(upright.tobytes()), _line_count(level.tobytes())) >= _MIN_BORDERS

@@ -13,10 +13,14 @@ from shared.ingestion.parsers.ocr import Rows
 from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
 
-MAX_ROWS = 1000  # per element; longer tables are split to bound the size of strings
-_MAX_PART_CELLS = 100_000  # per element: 1,000 rows of 100 columns
-_MAX_REPEATED_CHARS = 1_000_000  # per document; a normal merged header cell repeats hundreds
-_CELL_CHARS = 3  # length of the separator between two cells
+# Maximum number of rows per element. Longer tables are split to limit the size of strings.
+MAX_ROWS = 1000
+# Maximum number of cells per element, as in 1,000 rows of 100 columns.
+_MAX_PART_CELLS = 100_000
+# Maximum number of repeated characters per document. A normal merged header cell repeats hundreds.
+_MAX_REPEATED_CHARS = 1_000_000
+# Length of the separator between two cells.
+_CELL_CHARS = 3
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 
 
@@ -58,8 +62,8 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
 
 
 def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Yield a table of complete rows. A blank header is kept, so that a data row isn't repeated as the
-    header.
+    """Yield the elements of a table whose rows all have the same length. A blank header is kept, so that long
+    tables don't repeat a data row as header.
     """
     if any(rows[0]):
         yield from table_elements(rows, page_number)
@@ -84,7 +88,7 @@ class Repeats:
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
-        """Count the repeated text of a merged cell that covers `times` positions.
+        """Add the text that a merged cell covering `times` positions repeats to the document's total.
 
         Raises:
             BadDocumentError: the repeated text of the document exceeds the limit.
@@ -106,7 +110,8 @@ def escaped_cell(text: str) -> str:
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARS = 50, 1 << 16
 _MAX_FIELD_CHARS = 1 << 20
-_DECLARED = re.compile(r"\Asep=(.)\n")  # declaration of the separator that Excel understands
+# A first line such as "sep=;" declares the separator, as in Excel.
+_DECLARED = re.compile(r"\Asep=(.)\n")
 
 
 def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument:
@@ -130,7 +135,7 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
 
 
 def guess_separator(text: str) -> str:
-    """Return the separator that most consistently splits the first lines into equal numbers of fields.
+    """Return the separator that splits the first lines most consistently into equal numbers of fields.
 
     The default is a comma.
     """

@@ -23,17 +23,22 @@ Problem = Literal["off", "missing", "time", "memory", "failed"]
 """Reason why a picture could not be read."""
 
 _SUFFIX = ".traineddata"
-_NO_LANGUAGE = frozenset({"osd", "equ"})  # data for page orientation and for equations
+# Data files for page orientation and equations, which aren't languages.
+_NO_LANGUAGE = frozenset({"osd", "equ"})
 _FIRST = ("eng", "deu")
-_MAX_LANGUAGES = 3  # each further language takes time and confuses similar letters
-_PLACE = Path("share", "tessdata")  # location of the data in the environment or the packages
+# Each further language takes time and leads to confusion between similar letters.
+_MAX_LANGUAGES = 3
+# Folder of the language data in the Python environment or in the packages.
+_PLACE = Path("share", "tessdata")
 # Measured with eng+deu: 161 MB of address space for 3.7 million pixels, 248 MB for 12.1 million, 68 MB of
 # which remain allocated after the import.
 _ENGINE_BYTES, _BYTES_PER_PIXEL = 60 << 20, 12
 
 
 def is_installed(languages: Path | None = None) -> bool:
-    """Return whether text recognition and language data are installed, without importing the library."""
+    """Return whether text recognition can be used, which needs the library and language data. The library
+    isn't imported.
+    """
     return find_spec("tesserocr") is not None and bool(_languages(_data_folder(languages)))
 
 
@@ -71,7 +76,9 @@ class Engines:
         self._promised_bytes = 0
 
     def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
-        """Return the table of words in a greyscale picture, and the reason if it could not be read."""
+        """Return the table of words that Tesseract recognises in a greyscale picture, and the reason if the
+        picture could not be read.
+        """
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
         with self._memory(size_bytes) as fits:
             return self._recognise(picture, timeout_s) if fits else ("", "memory")
@@ -97,7 +104,7 @@ class Engines:
         return table, None
 
     def _new_engine(self) -> Any:
-        # use the cores for several pictures instead of several threads per picture
+        # Use the cores for several pictures at once, and not for several threads per picture.
         os.environ["OMP_THREAD_LIMIT"] = "1"
         tesserocr = load_module("tesserocr")
         return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)

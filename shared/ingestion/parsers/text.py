@@ -17,12 +17,13 @@ from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix of this one
+    # Must precede UTF-16, whose mark is a prefix of this one.
+    (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Legacy encodings. Texts with runs of bytes above 127 use one of the first group.
+# Legacy encodings. A text with runs of bytes above 127 uses one of the first group.
 _OF_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp866", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949")
 _LATIN = ("cp1252", "cp1250", "cp1254")
 _LANGUAGES_OF = {
@@ -30,13 +31,18 @@ _LANGUAGES_OF = {
     "cp1254": ("Turkish",),
 }
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-_MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5  # accented letters occur alone or in threes ("ÄÖÜ")
-_MIN_HIGH_BYTES = 10  # fewer don't identify a script or language
-_SAMPLE_BYTES = 1 << 16  # takes 0.03 s
+# Runs of this length indicate another script if they contain this share of the high bytes. Accented letters
+# occur alone or in threes ("ÄÖÜ").
+_MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5
+# Fewer bytes above 127 don't identify a script or language.
+_MIN_HIGH_BYTES = 10
+# Detecting the encoding of a sample of this size takes 0.03 s.
+_SAMPLE_BYTES = 1 << 16
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-MAX_TEXT_BYTES = 20_000_000  # enough to exceed the limit of blocks; needs 180 MB to parse and chunk
+# Enough text to exceed the limit of blocks. Parsing and chunking it needs 180 MB.
+MAX_TEXT_BYTES = 20_000_000
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
@@ -113,7 +119,8 @@ def find_encoding(path: Path, declared: str | None = None) -> str:
 def _guessed_encoding(path: Path) -> str:
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
-    if len(sample) == _SAMPLE_BYTES:  # don't cut off a multi-byte character
+    # Don't cut off a multi-byte character at the end of the sample.
+    if len(sample) == _SAMPLE_BYTES:
         sample = sample.rpartition(b"\n")[0] or sample
     runs = _HIGH_BYTES.findall(sample)
     high_bytes = sum(map(len, runs))

@@ -24,10 +24,13 @@ _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
 _TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
-# Paragraphs are about as long as an index block, since citations link to their start. Unmeasured.
-_ENOUGH_CHARS = 500  # from this length, a paragraph ends with the sentence
-_MOST_CHARS = 800  # from this length, a paragraph ends with the cue
-_PAUSE_S = 10.0  # silence that ends a paragraph
+# A paragraph ends with the sentence from this length. Citations link to the start of a paragraph, so it
+# should be about as long as an index block (unmeasured).
+_ENOUGH_CHARS = 500
+# A paragraph without a sentence end is cut after the cue from this length.
+_MOST_CHARS = 800
+# A silence of this length ends a paragraph.
+_PAUSE_S = 10.0
 _AT_ONCE_S = 0.05
 _MAX_NAMED_LINES = 5
 

@@ -17,8 +17,10 @@ from shared.platform.models import Model
 
 MAX_TEXT_CHARS = 40_000
 MAX_TITLE_CHARS = 200
-_LEAST_CHARS = 200  # minimum length of a main part; shorter ones only wrap other content
-_MAX_DEPTH = 6  # maximum nesting of JSON-LD around a date
+# Minimum length of the main part of a page. Shorter parts only wrap other content.
+_LEAST_CHARS = 200
+# Maximum nesting of JSON-LD around a publication date.
+_MAX_DEPTH = 6
 _DATE_TAGS = (
     'meta[property="article:published_time"]',
     'meta[itemprop="datePublished"]',
@@ -74,7 +76,9 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
 
 
 def _published_and_main(content: str) -> tuple[str | None, str | None]:
-    """Return the publication date of a page and the HTML of its main part, or None if they aren't marked."""
+    """Return the publication date of a page, and the HTML of its main part. Each is None if the page doesn't
+    mark it.
+    """
     tree = LexborHTMLParser(content)
     articles = tree.css("article")
     main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)

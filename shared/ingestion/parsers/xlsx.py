@@ -26,14 +26,16 @@ from shared.tables.loader import TableFile, continues_header, join_header
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
-_MAX_PLACES = 5_000_000  # takes about 10 s; half as many filled cells reach the limit of blocks
+# Visiting this many cells takes about 10 s. Half as many filled cells reach the limit of blocks.
+_MAX_PLACES = 5_000_000
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
-_LOCALE = re.compile(r"\[\$-[^\[\]]*\]")  # locale of dates and digits, without a currency
+# Locale of dates and digits in a number format, without a currency.
+_LOCALE = re.compile(r"\[\$-[^\[\]]*\]")
 _CURRENCY = re.compile(r"[€$£]|\b(?:EUR|USD|GBP|CHF)\b")
 _CODES = {"€": "EUR", "$": "USD", "£": "GBP"}
-# in number formats: quoted text, colours, escaped characters
+# Parts of a number format to ignore: quoted text, colours and escaped characters.
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')
 
 
@@ -45,7 +47,8 @@ def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     """
     opener = partial(load_workbook, read_only=True, data_only=True, keep_links=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns about features that contain no text
+        # Ignore openpyxl's warnings about features that contain no text.
+        warnings.simplefilter("ignore")
         with open_office(path, EXCEL, opener) as (workbook, notes):
             return _read(workbook, path, list(notes), (context or ParseContext()).tables)
 
@@ -82,8 +85,8 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
 
 
 class _Places:
-    """Counter that limits the cell positions visited in one workbook, as filled cells may be thousands of
-    columns apart.
+    """Counter that limits the number of cells visited in one workbook, including blank ones, since filled
+    cells may be thousands of columns apart.
     """
 
     def __init__(self) -> None:
@@ -95,7 +98,8 @@ class _Places:
         Raises:
             BadDocumentError: the workbook has too many cell positions.
         """
-        sheet.reset_dimensions()  # the declared dimensions are often wrong
+        # The declared dimensions of a sheet are often wrong.
+        sheet.reset_dimensions()
         for row in sheet.iter_rows():
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
@@ -132,7 +136,9 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
 
 
 def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
-    """Return the first two rows of a table, or a single row if the second one continues the header."""
+    """Return the header and the first row of a table. If the second row continues the header, return both as
+    a single row.
+    """
     if below is None:
         return [row]
     return [join_header(row, below)] if continues_header(row, below) else [row, below]
