@@ -8,7 +8,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, as_object, at_work, report_defect, split
+from orchestrations.payloads import Payload, activity_scope, as_object, report_defect, split
 from shared import wiring
 from shared.access.models import UserContext
 from shared.answering.effects import perform_metered
@@ -46,7 +46,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     step_input = StepInput.from_payload(fields)
     name = f"perform_step {step_input.action.kind}"
     try:
-        async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
+        async with activity_scope(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
             services = wiring.get_services()
             # A summary takes minutes, so it must not hold back ingestion while it runs.
             if _is_summary(step_input):
@@ -95,7 +95,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
         return (await store_attachment(attachment, conversation, user, thread_id, services)).doc_id
 
     try:
-        async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
+        async with activity_scope(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
             outbox, turns = channel_clients(services)
             deps = ReplyDependencies(services, outbox, turns, Instances(client), store_file)
             following = await perform_reply(step, deps)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, at_work, split
+from orchestrations.payloads import Payload, activity_scope, split
 
 if TYPE_CHECKING:
     from shared.ingestion.steps import Act
@@ -162,6 +162,6 @@ async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool
 
     fields, link = split(payload)
     step = IngestStep.from_payload(fields.get("step", fields))
-    async with at_work(f"ingest {act.__name__}", link, run_id=ingestion_id(step.blob_name)):
+    async with activity_scope(f"ingest {act.__name__}", link, run_id=ingestion_id(step.blob_name)):
         reply = await perform(act, IngestTask(step, get_services()), *details, in_turn=in_turn)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, with_trace
 from shared.ingestion.models import (
     BLOCK_COUNTS,
     Accepted,
@@ -87,7 +87,7 @@ def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, A
     except _RestError as rest:
         result, again = yield from _rest(context, step, rest)
     if again:
-        context.continue_as_new(traced(context, request.model_dump(mode="json")))
+        context.continue_as_new(with_trace(context, request.model_dump(mode="json")))
     else:
         yield from close_trace(context, "ingest_document", result.outcome)
     return result.model_dump(mode="json")

@@ -51,7 +51,7 @@ def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
     return split(context.get_input())[0]
 
 
-def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
+def with_trace(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
     """Return an activity payload with the trace context of the calling orchestration added."""
     link = as_object(context.get_input()).get(_TRACE)
     return payload if link is None else {**payload, _TRACE: link}
@@ -64,10 +64,10 @@ def call_activity(context: df.DurableOrchestrationContext, name: str, payload: d
     Do not catch its errors and continue: the host and the SDK would then number the tasks of a sibling that
     is still being retried differently.
     """
-    return context.call_activity_with_retry(name, RETRY, traced(context, payload))
+    return context.call_activity_with_retry(name, RETRY, with_trace(context, payload))
 
 
-def traced_child(
+def child_input(
     context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
 ) -> dict[str, Any]:
     """Return a child's input with a trace context below the orchestration that starts it."""
@@ -95,7 +95,7 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
 
 
 @asynccontextmanager
-async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
+async def activity_scope(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
     """Record a span around an activity, and add `fields` to every log line written inside.
 
     Args:

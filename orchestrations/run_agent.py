@@ -12,7 +12,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced_child
+from orchestrations.payloads import as_object, call_activity, child_input, close_trace, input_of
 from shared.answering.clarification import event_name
 from shared.answering.script import (
     Children,
@@ -145,7 +145,7 @@ def _run_children(
     children = [
         Child(
             orchestrator,
-            traced_child(context, {"run_id": start.run_id, "path": start.path}, start.child_id),
+            child_input(context, {"run_id": start.run_id, "path": start.path}, start.child_id),
             start.child_id,
         )
         for start in command.starts

@@ -9,7 +9,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, with_trace
 from shared.sharepoint.models import SyncReply, SyncStep
 
 MAX_STEPS = 50  # the history is replayed at every step; then a new execution continues
@@ -28,5 +28,5 @@ def synchronise_library(context: df.DurableOrchestrationContext) -> Generator[An
         if reply.following == "wait":
             pause = timedelta(seconds=min(reply.pause_s, MAX_PAUSE_S))
             yield context.create_timer(context.current_utc_datetime + pause)
-    context.continue_as_new(traced(context, step.model_dump(mode="json")))
+    context.continue_as_new(with_trace(context, step.model_dump(mode="json")))
     return {}

@@ -248,7 +248,7 @@ async def _answer_message(
     session answers it, unless the question has expired: then the message starts a new run.
     """
     session = _Session(services, user, session_id or uuid.uuid4().hex)
-    waiting = await session.waiting()
+    waiting = await session.waiting_run()
     if waiting is None:
         request = RunRequest(
             run_id=owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex),
@@ -268,7 +268,7 @@ async def _answer_message(
             answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
             choice = read_answer(answer, waiting.asked.options).model_copy(update={"asker": user})
         except CallerError as unknown:
-            yield _asked_again(waiting, unknown)
+            yield _repeat_question(waiting, unknown)
             return
         run_id, log = waiting.run_id, MemoryRunLog({waiting.run_id: waiting.journal})
         await keep_reply(log, run_id, waiting.ask_step, choice, datetime.now(UTC))
@@ -276,7 +276,7 @@ async def _answer_message(
         asking = await journal.find(waiting.ask_step, AskingTurn, "turn")
         if asking is not None and asking.asks_consent:
             sessions.keep_web_consent(session.session_id, allowed=is_granted(choice))
-        await session.forget()
+        await session.delete()
         results = (*waiting.results, StepResult(observation=AnswerArrived()))
     events = _events(services.using(run_log=log), run_id, results, session)
     async with aclosing(events):
@@ -291,13 +291,13 @@ async def _events(
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # created by _answer_message
     position = (await log.read(run_id)).next_offset
 
-    async def run_and_keep() -> bool:
+    async def run_and_store() -> bool:
         ended = await run_to_end(run_id, services, results)
-        if is_kept := waits(ended):
-            await session.keep(run_id, ended, log)
-        return is_kept
+        if is_waiting := waits(ended):
+            await session.store(run_id, ended, log)
+        return is_waiting
 
-    run = asyncio.create_task(run_and_keep())
+    run = asyncio.create_task(run_and_store())
     try:
         async for event in log.follow(run_id, run, position):
             if event.name == "ASK_USER":
@@ -308,17 +308,17 @@ async def _events(
         run.cancel()
         await asyncio.wait({run})
         if run.cancelled() or run.exception() is not None or not run.result():
-            await _forget(run_id, services.blobs)
+            await _delete_run(run_id, services.blobs)
 
 
-async def _forget(run_id: str, blobs: BlobStore) -> None:
+async def _delete_run(run_id: str, blobs: BlobStore) -> None:
     """Delete all stored files of a run, including its answer. Storage errors are ignored."""
     with suppress(GroundworkError):
         await RunFiles(blobs, run_id).erase()
         await blobs.delete_prefix(RUN_LOG, f"{run_id}/")
 
 
-def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
+def _repeat_question(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
     clarification = waiting.asked
     return AskUserEvent(
         step=waiting.ask_step,
@@ -339,16 +339,16 @@ class _Session:
         key = owned_id(user.user_id, services.settings.identity.owner_id_key, unique)
         self._path = f"{SESSIONS}{key}.json"
 
-    async def waiting(self) -> WaitingRun | None:
+    async def waiting_run(self) -> WaitingRun | None:
         """Return the session's waiting run, or None. A run whose question has expired is deleted first."""
         stored = await find_model(self._blobs, WORK, self._path, WaitingRun)
         if stored is None or stored.asked.expires_at > datetime.now(UTC):
             return stored
-        await _forget(stored.run_id, self._blobs)
-        await self.forget()
+        await _delete_run(stored.run_id, self._blobs)
+        await self.delete()
         return None
 
-    async def keep(self, run_id: str, results: Results, log: MemoryRunLog) -> None:
+    async def store(self, run_id: str, results: Results, log: MemoryRunLog) -> None:
         command = next_command(results)
         assert isinstance(command, Reply)  # noqa: S101  # the caller has checked that the run waits
         clarification, _ = await clarification_of(run_id, command.ask_step, log)
@@ -362,5 +362,5 @@ class _Session:
         )
         await write_model(self._blobs, WORK, self._path, waiting)
 
-    async def forget(self) -> None:
+    async def delete(self) -> None:
         await self._blobs.delete(WORK, self._path)

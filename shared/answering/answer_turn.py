@@ -129,7 +129,7 @@ class AnswerTurn:
         self._is_written = True
         writer, text = self._writer, self._text
         thought, answer = split_turn(text, is_answer=not self._may_call, at_end=True)
-        planned = self._planned(turn) if answer is None else ()
+        planned = self._plan(turn) if answer is None else ()
         calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
         if answer is None and not calls:
             thought, answer = split_turn(text, is_answer=True, at_end=True)
@@ -175,7 +175,7 @@ class AnswerTurn:
         The end of the text and the turn are appended with the step's completion. A turn with a call that the
         script performs is stored immediately, so that the call is performed only once.
         """
-        event_log, turns = await self._context.opened(), self._before.turns
+        event_log, turns = await self._context.open_if_needed(), self._before.turns
         turn = turn.model_copy(update={"advice": self._advice})
         sent_warnings = {*self._question.warnings, *(turns[-1].answer.warnings if turns else ())}
         event_log.stage(
@@ -188,7 +188,7 @@ class AnswerTurn:
             await event_log.write()
         return turn
 
-    def _planned(self, turn: ModelTurn) -> tuple[PlannedCall, ...]:
+    def _plan(self, turn: ModelTurn) -> tuple[PlannedCall, ...]:
         made = [
             signature(item.call.name, item.arguments)
             for earlier in self._before.turns

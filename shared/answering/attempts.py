@@ -31,11 +31,11 @@ class Attempt(ABC, Generic[Result]):
         return 120.0
 
     async def read(self) -> None:
-        """Load the journal, and everything else that `completed` and `perform` need."""
+        """Load the journal, and everything else that `stored_result` and `perform` need."""
         await self.journal.read()
 
     @abstractmethod
-    def completed(self) -> Result | None:
+    def stored_result(self) -> Result | None:
         """Return the stored result of the step, or None if no attempt has completed it."""
 
     @abstractmethod
@@ -43,11 +43,11 @@ class Attempt(ABC, Generic[Result]):
         """Execute the step, store its completion, and return the result."""
 
     @abstractmethod
-    async def stopped(self) -> Result:
+    async def result_after_end(self) -> Result:
         """Return the result to report when the run has already ended."""
 
     @abstractmethod
-    async def failed(self, error: GroundworkError) -> Result:
+    async def result_after_error(self, error: GroundworkError) -> Result:
         """Return the result to report after an expected error."""
 
     async def result(self) -> Result:
@@ -56,17 +56,17 @@ class Attempt(ABC, Generic[Result]):
         """
         try:
             await self.read()
-            if (stored := self.completed()) is not None:
+            if (stored := self.stored_result()) is not None:
                 return stored
             if self.journal.is_closed:
-                return await self.stopped()
+                return await self.result_after_end()
             return await self.perform()
         except RunClosedError:
-            return await self.stopped()
+            return await self.result_after_end()
         except StaleAttemptError as stale:
             return await self._result_of_newer(stale)
         except GroundworkError as failed:
-            return await self.failed(failed)
+            return await self.result_after_error(failed)
 
     async def _result_of_newer(self, stale: StaleAttemptError) -> Result:
         """Poll the journal until the newer attempt completes the step or the run ends. Fail with `stale`
@@ -79,11 +79,11 @@ class Attempt(ABC, Generic[Result]):
             try:
                 await self.journal.read()
             except NotFoundError:  # The run was deleted.
-                return await self.stopped()
+                return await self.result_after_end()
             except GroundworkError:
                 continue
-            if (stored := self.completed()) is not None:
+            if (stored := self.stored_result()) is not None:
                 return stored
             if self.journal.is_closed:
-                return await self.stopped()
-        return await self.failed(stale)
+                return await self.result_after_end()
+        return await self.result_after_error(stale)

@@ -81,7 +81,7 @@ class CallMaker:
 
     Attributes:
         bind: returns a tool that acts with the user's permissions.
-        tell: sends events to readers.
+        send: sends events to readers.
         limit_s: returns the seconds available for a tool.
         documents: source of the descriptions of documents, which are optional.
         describe_s: seconds for reading these descriptions; None = not limited.
@@ -93,7 +93,7 @@ class CallMaker:
 
     rules: CallRules
     bind: Callable[[str, ToolEvidence], Tool]
-    tell: Callable[[Sequence[RunEvent]], Awaitable[None]]
+    send: Callable[[Sequence[RunEvent]], Awaitable[None]]
     limit_s: Callable[[str], float]
     documents: DocumentSearch
     describe_s: float | None
@@ -115,7 +115,7 @@ class CallMaker:
             ToolStartedEvent(tool=SemanticSearch.name, arguments={"query": one.query}) for one in searches
         ]
         if started:
-            await self.tell(started)
+            await self.send(started)
         called, found = await run_together(
             run_together(*(carry_out(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
             run_together(*(one.hits() for one in searches)),
@@ -123,15 +123,15 @@ class CallMaker:
         ended = [
             one.event
             for one in called
-            if one.planned.refused is None or self.rules.tells_refused_with_results
+            if one.planned.refused is None or self.rules.sends_refusals_with_results
         ]
         ended += [
             ToolResultEvent(tool=SemanticSearch.name, success=hits is not None, result_count=len(hits or ()))
             for hits in found
         ]
         if ended:
-            await self.tell(ended)
-        return self._numbered(called), found
+            await self.send(ended)
+        return self._with_result_ids(called), found
 
     async def render(self, called: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
         """Render the results of tool calls as messages for the model.
@@ -156,7 +156,7 @@ class CallMaker:
             messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
         return Results(tuple(called), tuple(messages), tuple(new), records)
 
-    def _numbered(self, called: Sequence[Called]) -> tuple[Called, ...]:
+    def _with_result_ids(self, called: Sequence[Called]) -> tuple[Called, ...]:
         """Assign each table query result the id by which the model can cite it."""
         numbered: list[Called] = []
         count = self.queried

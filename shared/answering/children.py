@@ -114,7 +114,7 @@ def turn_results(journal: Journal, step: int, index: int) -> list[tuple[DoneLine
 def completed_turn(journal: Journal, place: SubagentPlace, turn: TakeSubagentTurn) -> TurnResult | None:
     """Return the stored result of a sub-agent's turn, or None if the turn must still be executed.
 
-    A failed attempt completes itself and earlier attempts only; any other result completes all attempts.
+    The result of a failed attempt counts for that attempt and earlier ones; any other result counts for all.
     """
     for line, result in turn_results(journal, place.step, place.index):
         is_known = result.status != "failed" or (line.tries or 0) >= turn.attempt
@@ -136,10 +136,10 @@ async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str
     started = [task.child_id for delegation in await delegations_of(journal) for task in delegation.tasks]
     for line in journal.value_lines(DOCUMENTS):
         started += [place.child_id for place in (await journal.value(line, DocumentPlaces)).children]
-    return tuple(dict.fromkeys((*started, *await _remembered(blobs, run_id))))
+    return tuple(dict.fromkeys((*started, *await _stored_ids(blobs, run_id))))
 
 
-async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
+async def store_child_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
     """Store the instance ids of a run's sub-agents, so that their histories can be purged after the journal
     is deleted.
     """
@@ -147,7 +147,7 @@ async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> Non
         await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())
 
 
-async def _remembered(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
+async def _stored_ids(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
     try:
         return tuple(json.loads(await blobs.read(WORK, _ids_path(run_id))))
     except NotFoundError:

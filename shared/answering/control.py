@@ -46,8 +46,8 @@ _KEY = "subagents"
 _MAX_TRIES = 12  # 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_ASK_LIMIT_S = 2.0  # delays the answer; after that, no sub-agent is started
-_BOOK_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until it expires
+_ANSWER_LIMIT_S = 2.0  # delays the answer; after that, no sub-agent is started
+_RECORD_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until it expires
 
 
 class Lease(Model):
@@ -126,7 +126,7 @@ def view(state: ControlState, limits: SubagentSettings, now: datetime) -> Contro
     )
 
 
-def granted(
+def with_leases(
     state: ControlState, deadlines: Mapping[str, datetime], limits: SubagentSettings, now: datetime
 ) -> ControlState | None:
     """Return the state with one slot leased per sub-agent, or None if they can't all be started now.
@@ -151,7 +151,7 @@ def granted(
     return state.model_copy(update={"leases": (*alive, *leases)})
 
 
-def begun(state: ControlState, child_id: str) -> ControlState:
+def with_begun_lease(state: ControlState, child_id: str) -> ControlState:
     """Return the state with the sub-agent marked as started. It is unchanged if the sub-agent holds no
     slot.
     """
@@ -162,7 +162,7 @@ def begun(state: ControlState, child_id: str) -> ControlState:
     return state.model_copy(update={"leases": leases})
 
 
-def settled(
+def with_outcomes(
     state: ControlState, ends: Iterable[SubagentEnd], limits: SubagentSettings, now: datetime
 ) -> ControlState:
     """Return the state after releasing the slots of ended sub-agents and recording their outcomes.
@@ -173,13 +173,13 @@ def settled(
     for end in ends:
         lease = next((lease for lease in state.leases if lease.child_id == end.child_id), None)
         if lease is not None:
-            state = _counted(
-                released(state, [end.child_id]), lease, counts_as_success(end.status), limits, now
+            state = _with_outcome(
+                without_leases(state, [end.child_id]), lease, counts_as_success(end.status), limits, now
             )
     return state
 
 
-def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
+def without_leases(state: ControlState, child_ids: Iterable[str]) -> ControlState:
     """Return the state after releasing slots without recording outcomes, as for cancelled sub-agents."""
     ids = set(child_ids)
     return state.model_copy(
@@ -187,7 +187,7 @@ def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
     )
 
 
-def _counted(
+def _with_outcome(
     state: ControlState, lease: Lease, success: bool, limits: SubagentSettings, now: datetime
 ) -> ControlState:
     if state.opened_at is not None:
@@ -258,10 +258,10 @@ async def read_control(settings: Settings, store: ControlStore, without: str | N
     Raises:
         GroundworkError: the store failed or was slow.
     """
-    state = await _within(_ASK_LIMIT_S, store.read())
+    state = await _within(_ANSWER_LIMIT_S, store.read())
     if without is not None:
         ids = [lease.child_id for lease in state.leases if lease.child_id.startswith(without)]
-        state = released(state, ids)
+        state = without_leases(state, ids)
     return view(state, settings.subagents, datetime.now(UTC))
 
 
@@ -276,13 +276,13 @@ async def grant(
     Raises:
         GroundworkError: the store failed, or too many instances wrote at the same time.
     """
-    change = _swapped(store, lambda state: granted(state, deadlines, settings.subagents, now))
-    return await _within(_ASK_LIMIT_S, change)
+    change = _compare_and_swap(store, lambda state: with_leases(state, deadlines, settings.subagents, now))
+    return await _within(_ANSWER_LIMIT_S, change)
 
 
 async def begin(store: ControlStore, child_id: str) -> None:
     """Record that the sub-agent has started. Errors are logged, never raised."""
-    await _booked(store, lambda state: begun(state, child_id), "begin")
+    await _update_quietly(store, lambda state: with_begun_lease(state, child_id), "begin")
 
 
 async def settle(settings: Settings, store: ControlStore, ends: Sequence[SubagentEnd]) -> None:
@@ -290,23 +290,27 @@ async def settle(settings: Settings, store: ControlStore, ends: Sequence[Subagen
     raises.
     """
     now = datetime.now(UTC)
-    await _booked(store, lambda state: settled(state, ends, settings.subagents, now), "settle")
+    await _update_quietly(store, lambda state: with_outcomes(state, ends, settings.subagents, now), "settle")
 
 
 async def release(store: ControlStore, child_ids: Sequence[str]) -> None:
     """Release the slots of cancelled sub-agents. Errors are logged, never raised."""
     if child_ids:
-        await _booked(store, lambda state: released(state, child_ids), "release")
+        await _update_quietly(store, lambda state: without_leases(state, child_ids), "release")
 
 
-async def _booked(store: ControlStore, change: Callable[[ControlState], ControlState], action: str) -> None:
+async def _update_quietly(
+    store: ControlStore, change: Callable[[ControlState], ControlState], action: str
+) -> None:
     try:
-        await _within(_BOOK_LIMIT_S, _swapped(store, change))
+        await _within(_RECORD_LIMIT_S, _compare_and_swap(store, change))
     except GroundworkError as failed:
         get_logger().warning("sub_agent.control_failed", action=action, error_type=failed.code)
 
 
-async def _swapped(store: ControlStore, change: Callable[[ControlState], ControlState | None]) -> bool:
+async def _compare_and_swap(
+    store: ControlStore, change: Callable[[ControlState], ControlState | None]
+) -> bool:
     """Apply `change` by compare-and-swap, retrying on conflicts. Return False if `change` returns None."""
     async with store.turn:
         for tries in range(_MAX_TRIES):

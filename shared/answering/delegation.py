@@ -22,7 +22,7 @@ from shared.answering.delegated_documents import (
     with_documents,
 )
 from shared.answering.delegation_tasks import child_prefix, starts_of, tasks_of
-from shared.answering.policy import REASON_WORDS, decide, decision_event, policy_failed
+from shared.answering.policy import REASON_WORDS, decide, decision_after_error, decision_event
 from shared.answering.policy_models import (
     ConversationState,
     DelegationPolicyInput,
@@ -98,7 +98,7 @@ async def decide_delegation(
         decision, delegation = await _Decision(delegation_request, journal, services).run()
     except Exception as failed:  # noqa: BLE001  # an error in the policy must not prevent the answer
         get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
-        decision, delegation = policy_failed(), None
+        decision, delegation = decision_after_error(), None
     settings = services.settings
     event = decision_event(run_id, decision, settings)
     get_logger().info(event.event, **event.model_dump(mode="json", exclude=_UNLOGGED))

@@ -87,7 +87,7 @@ class _RunStep(Attempt[StepResult]):
         """Read the run's journal."""
         await self._context.read_journal()
 
-    def completed(self) -> StepResult | None:
+    def stored_result(self) -> StepResult | None:
         """Return the stored result of the step, or None if the journal contains no completion of it."""
         line = self.journal.completion(self._context.action.step)
         return None if line is None else StepResult.from_payload(line.result)
@@ -99,7 +99,7 @@ class _RunStep(Attempt[StepResult]):
             context.budget.tokens += context.journal.reserved(context.action.step)
         return self._result(await _perform(context))
 
-    async def stopped(self) -> StepResult:
+    async def result_after_end(self) -> StepResult:
         """Update the run's record to match its ended journal, in case the process that ended the run died
         first.
         """
@@ -107,7 +107,7 @@ class _RunStep(Attempt[StepResult]):
             await project_run(self._context.run_id, self._context.services)
         return self._result(RunClosed())
 
-    async def failed(self, error: GroundworkError) -> StepResult:
+    async def result_after_error(self, error: GroundworkError) -> StepResult:
         """Tell clients to discard the events of this step, and return the failure as the result."""
         context = self._context
         if isinstance(error, StaleAttemptError):

@@ -75,7 +75,7 @@ async def look_up(
     maker = CallMaker(
         main_profile(request.agent).calls,
         bind=partial(_bound, services, request, outside),
-        tell=tell,
+        send=tell,
         limit_s=lambda name: drafting_s if name == QueryStructuredData.name else limit_s,
         documents=StepSearches(services).documents(request),
         describe_s=None,

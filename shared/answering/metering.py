@@ -83,7 +83,7 @@ class _Call:
         if usage is not None and not self.reported:
             self.report(usage.input_tokens + usage.output_tokens)
 
-    def hear(self, text: str) -> None:
+    def add_output(self, text: str) -> None:
         """Count the characters of streamed output. Raise OutputCutError if the model exceeds its output
         limit.
         """
@@ -138,7 +138,7 @@ class MeteredChatModel(ChatModel):
             async for piece in pieces:
                 yield piece
                 if isinstance(piece, str):
-                    call.hear(piece)
+                    call.add_output(piece)
                 else:
                     call.report_usage(piece)
 
@@ -157,7 +157,7 @@ class MeteredChatModel(ChatModel):
                 async for piece in pieces:
                     yield piece
                     if isinstance(piece, str):
-                        call.hear(piece)
+                        call.add_output(piece)
                     else:
                         call.chars += sum(len(requested.arguments) for requested in piece.tool_calls)
                         call.report_usage(piece.usage)
@@ -173,7 +173,7 @@ class MeteredChatModel(ChatModel):
         # Concurrent calls, such as the ranking of passages, may begin before this one ends.
         self._budget.reserve(reserved)
         try:
-            async with self._charge_call(reserved, call):
+            async with self._charge_user(reserved, call):
                 if self._reserve is not None:
                     await self._reserve(self._budget.committed_tokens)
                 with listen_for_usage(call.report):
@@ -182,7 +182,7 @@ class MeteredChatModel(ChatModel):
             self._budget.settle(reserved, call.tokens)
 
     @asynccontextmanager
-    async def _charge_call(self, reserved: int, call: _Call) -> AsyncIterator[None]:
+    async def _charge_user(self, reserved: int, call: _Call) -> AsyncIterator[None]:
         """Charge the reserved tokens when the call begins, and refund the unused ones when it ends."""
         # Run in the background, so that the charge doesn't delay the first token.
         charging = run_in_background(self._charge(reserved)) if self._charge else None
@@ -210,7 +210,7 @@ async def _refund(charge: Charge, charging: "asyncio.Task[None]", tokens: int) -
 
 
 def _prompt_tokens(read: Prompt | Sequence[Message]) -> int:
-    """Estimate the number of input tokens, including pictures."""
+    """Estimate the number of input tokens of a prompt or a conversation, including pictures."""
     if isinstance(read, Prompt):
         return int((len(read.system) + len(read.user)) / CHARS_PER_TOKEN)
     chars = sum(len(message.text) for message in read)

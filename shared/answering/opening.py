@@ -43,7 +43,7 @@ async def open_task(context: SubagentContext) -> None:
     """
     if SemanticSearch.name not in context.tools:
         return
-    await context.tell(
+    await context.send(
         [ToolStartedEvent(tool=SemanticSearch.name, arguments={"query": context.task.question})]
     )
     began = time.perf_counter()
@@ -60,11 +60,11 @@ async def open_task(context: SubagentContext) -> None:
         raise
     finally:
         use = use.model_copy(update={"duration_ms": round((time.perf_counter() - began) * 1000)})
-        context.change(tool_uses=(*context.state.tool_uses, use))
+        context.update_state(tool_uses=(*context.state.tool_uses, use))
         ended = ToolResultEvent(
             tool=use.tool, success=use.success, result_count=use.result_count, error_type=use.error_type
         )
-        await context.tell([ended])
+        await context.send([ended])
 
 
 async def _find(context: SubagentContext) -> int:
@@ -78,8 +78,8 @@ async def _find(context: SubagentContext) -> int:
         # If the user lost access to all documents of the task, don't search others.
         hits = await _nearest(context, binding, list(targets))
     others = await documents.get_many(sorted({hit.doc_id for hit in hits} - targets.keys()))
-    context.add(hits, [*targets.values(), *others.values()])
-    context.change(opening_count=len(context.state.hits), is_covered=is_covered)
+    context.add_evidence(hits, [*targets.values(), *others.values()])
+    context.update_state(opening_count=len(context.state.hits), is_covered=is_covered)
     return len(hits)
 
 

@@ -250,7 +250,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "Nothing suggests deeper work.",
         "no rule above applies; `no_delegate`",
-        lambda now: not codes("positive", now),
+        lambda now: not reason_codes_of("positive", now),
     ),
     Rule(
         "QUEUE_FULL",
@@ -287,7 +287,7 @@ REASON_WORDS: dict[ReasonCode, str] = {rule.code: rule.words for rule in RULES}
 """Explanation of each reason for users."""
 
 
-def codes(kind: RuleKind, now: Situation) -> tuple[ReasonCode, ...]:
+def reason_codes_of(kind: RuleKind, now: Situation) -> tuple[ReasonCode, ...]:
     """Return the reason codes of all rules of one kind whose condition is met."""
     return tuple(rule.code for rule in RULES if rule.kind == kind and rule.applies(now))
 
@@ -299,10 +299,10 @@ def decide(now: Situation) -> DelegationPolicyOutput:
     try:
         return _decide(now)
     except Exception:  # noqa: BLE001  # an internal error must never prevent the answer
-        return policy_failed()
+        return decision_after_error()
 
 
-def policy_failed() -> DelegationPolicyOutput:
+def decision_after_error() -> DelegationPolicyOutput:
     """Return the decision used after an internal error: `no_delegate` with the code POLICY_EVAL_ERROR."""
     return DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))
 
@@ -333,17 +333,17 @@ def policy_version(settings: Settings) -> str:
 
 
 def _decide(now: Situation) -> DelegationPolicyOutput:
-    if refusing := codes("gate", now) or codes("negative", now):
-        return _refused(now, *refusing)
-    positives = codes("positive", now)
+    if refusing := reason_codes_of("gate", now) or reason_codes_of("negative", now):
+        return _no_delegate(now, *refusing)
+    positives = reason_codes_of("positive", now)
     if not positives:
-        return _refused(now, "NO_TRIGGER")
+        return _no_delegate(now, "NO_TRIGGER")
     if now.is_queue_full:
-        return _waiting(now, *positives)
+        return _decide_full_queue(now, *positives)
     profile = now.working[0]
     return DelegationPolicyOutput(
         decision="delegate",
-        reason_codes=(*positives, *codes("note", now)),
+        reason_codes=(*positives, *reason_codes_of("note", now)),
         binding=now.is_binding,
         selected_profile=profile.name,
         tool_scope=now.tool_scope,
@@ -353,15 +353,15 @@ def _decide(now: Situation) -> DelegationPolicyOutput:
     )
 
 
-def _waiting(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
+def _decide_full_queue(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
     """Return `defer` if the question can wait for a place in the full queue, otherwise `no_delegate`."""
-    refused = _refused(now, "QUEUE_FULL", *positives)
+    refused = _no_delegate(now, "QUEUE_FULL", *positives)
     left_ms = now.latency_left_ms - now.settings.subagents.child_retry_backoff_ms
     may_wait = left_ms >= now.settings.budgets.min_remaining_latency_to_delegate_ms
     return refused.model_copy(update={"decision": "defer"}) if now.is_binding and may_wait else refused
 
 
-def _refused(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyOutput:
+def _no_delegate(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyOutput:
     return DelegationPolicyOutput(
         decision="no_delegate", reason_codes=reason_codes, fallback_plan=_fallback(now)
     )

@@ -111,7 +111,7 @@ class CallRules:
         per_turn: maximum number of calls in one turn.
         max_argument_chars: calls with longer arguments are dropped, as are those beyond `per_turn`;
             None = no length limit, and calls beyond `per_turn` are refused.
-        tells_refused_with_results: whether readers see a refusal with the results of the turn's other calls,
+        sends_refusals_with_results: whether readers see a refusal with the results of the turn's other calls,
             not when the call is planned.
         shows_web_text: whether the model sees the text of web pages instead of a tool's JSON.
     """
@@ -119,7 +119,7 @@ class CallRules:
     in_all: int | None
     per_turn: int
     max_argument_chars: int | None = None
-    tells_refused_with_results: bool = True
+    sends_refusals_with_results: bool = True
     shows_web_text: bool = False
 
 
@@ -145,7 +145,7 @@ _SUBAGENT_CALLS = CallRules(
     per_turn=3,  # as stated in the prompt
     # Longer arguments aren't search queries, and every later turn would read them again.
     max_argument_chars=2_000,
-    tells_refused_with_results=False,
+    sends_refusals_with_results=False,
     shows_web_text=True,
 )
 

@@ -34,30 +34,30 @@ async def write_report(context: SubagentContext) -> Ending:
         ModelFixableError: the model's output is not a valid report.
     """
     if not context.state.hits and not context.state.pages:
-        context.warn("NOTHING_FOUND")
+        context.add_warnings("NOTHING_FOUND")
         return "done"
     report = _Report(context)
     try:
         limits = report_limits(context.budget, report.prompt_tokens, context.remaining_s)
     except BudgetSpentError as spent:
-        context.warn(spent.limit)
+        context.add_warnings(spent.limit)
         return "partial"
     is_paid = True
     try:
-        await report.listen(limits)
+        await report.stream(limits)
     except GroundworkError as failed:
-        report.close()
+        report.finish()
         is_paid = bool(report.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
-        return _broken_off(context, failed)
+        return _ending_after(context, failed)
     finally:
         if is_paid:
-            context.book(report.usage)
-    new_findings = report.close()
-    if is_whole(report.said, context.profile.report):
+            context.add_usage(report.usage)
+    new_findings = report.finish()
+    if is_whole(report.parsed, context.profile.report):
         if not context.state.findings:
-            context.warn("NOTHING_FOUND")
+            context.add_warnings("NOTHING_FOUND")
         return "done"
-    context.warn("REPORT_UNREADABLE")
+    context.add_warnings("REPORT_UNREADABLE")
     if new_findings:
         return "partial"
     raise ModelFixableError("A sub-agent's report cannot be read.")
@@ -68,15 +68,15 @@ class _Report:
 
     Attributes:
         chars: number of characters received.
-        said: the JSON object parsed from them; None = no object was found.
+        parsed: the JSON object parsed from them; None = no object was found.
     """
 
     def __init__(self, context: SubagentContext) -> None:
         self._context = context
         schema = str(context.profile.report.model_json_schema())
-        listed = _listed(context)
+        listed = _listed_records(context)
         bare = max_tokens_of([context.system, context.message(listed=listed, then="report"), schema])
-        hits, pages = _shown(context, report_passage_tokens(context.budget, bare))
+        hits, pages = _fitting_evidence(context, report_passage_tokens(context.budget, bare))
         user = context.message(hits, pages, listed, then="report")
         self._prompt = Prompt(name="sub_agent", system=context.system, user=user)
         self.prompt_tokens = max_tokens_of([context.system, user, schema])
@@ -90,7 +90,7 @@ class _Report:
         self._read_at = self._kept_at = self._clock()
         self._kept_count = len(self._findings)
         self.chars = 0
-        self.said: Mapping[str, Any] | None = None
+        self.parsed: Mapping[str, Any] | None = None
 
     @property
     def usage(self) -> ModelUsage:
@@ -98,7 +98,7 @@ class _Report:
         output_tokens = -(-self.chars // CHARS_PER_TOKEN)
         return self._usage or ModelUsage(input_tokens=self.prompt_tokens, output_tokens=output_tokens)
 
-    async def listen(self, limits: CallLimits) -> None:
+    async def stream(self, limits: CallLimits) -> None:
         """Stream the report, and parse it at intervals.
 
         Raises:
@@ -112,40 +112,41 @@ class _Report:
                     continue
                 self._text.append(piece)
                 self.chars += len(piece)
-                await self._look()
+                await self._parse_if_due()
 
-    def close(self) -> int:
-        """Parse the text a last time, and return the number of statements in this report."""
-        self._read()
+    def finish(self) -> int:
+        """Parse the whole text, and return the number of proved statements in this report."""
+        self._parse()
         if self._dropped:
-            self._context.warn("PROOF_MISSING")
+            self._context.add_warnings("PROOF_MISSING")
         return len(self._context.state.findings) - len(self._findings)
 
-    async def _look(self) -> None:
+    async def _parse_if_due(self) -> None:
+        """Parse the text received so far, and store new findings, both at most once per interval."""
         now = self._clock()
         if now - self._read_at < _READ_EVERY_S:
             return
         self._read_at = now
-        self._read()
+        self._parse()
         count = len(self._context.state.findings)
         if count > self._kept_count and now - self._kept_at >= _KEEP_EVERY_S:
             self._kept_at, self._kept_count = now, count
-            await self._context.keep_findings(self.usage)
+            await self._context.store_findings(self.usage)
 
-    def _read(self) -> None:
+    def _parse(self) -> None:
         report = read_partial("".join(self._text))
         if report is None:
             return
-        self.said = report
+        self.parsed = report
         proved = proved_report(self._context.profile.report, report, self._material)
         self._dropped = proved.dropped
-        self._context.change(
+        self._context.update_state(
             findings=without_repeats((*self._findings, *proved.findings)),
             uncertainty=tuple(dict.fromkeys((*self._uncertainty, *proved.uncertainty))),
         )
 
 
-def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]]:
+def _fitting_evidence(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     """Return the passages and web pages that fit into `room` tokens. The first passages of each document have
     priority.
     """
@@ -158,17 +159,18 @@ def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]
     return [chosen_by_id[hit.block_id] for hit in hits if hit.block_id in chosen_by_id], shown_pages
 
 
-def _listed(context: SubagentContext) -> list[DocumentRecord]:
+def _listed_records(context: SubagentContext) -> list[DocumentRecord]:
     """Return the records of documents listed by tools, up to a fixed maximum."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 
 
-def _broken_off(context: SubagentContext, failed: GroundworkError) -> Ending:
+def _ending_after(context: SubagentContext, failed: GroundworkError) -> Ending:
+    """Return `partial` and add a warning if a limit interrupted the report; otherwise raise the error."""
     if isinstance(failed, OutputCutError):
-        context.warn("TOKENS_SPENT")
+        context.add_warnings("TOKENS_SPENT")
         return "partial"
     if isinstance(failed, CallTimeoutError):
-        context.warn("TIME_OUT")
+        context.add_warnings("TIME_OUT")
         return "partial"
     raise failed

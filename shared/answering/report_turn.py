@@ -43,7 +43,7 @@ class SearchFailedError(DependencyError):
 
 
 class ReportTurn:
-    """A sub-agent during one attempt at one turn."""
+    """One attempt at a turn of a sub-agent; implements the callbacks of `agent_turn.take_turn`."""
 
     def __init__(self, context: SubagentContext) -> None:
         self._context = context
@@ -55,10 +55,10 @@ class ReportTurn:
         return self._context.services.chat_model
 
     async def begin(self) -> None:
-        """Gather the first passages, and make the last turn's calls.
+        """Find the first passages, and execute the tool calls that the previous turn requested.
 
         Raises:
-            SearchFailedError: a search or a call failed. After a first attempt, all calls are made again.
+            SearchFailedError: a search or a call failed. The second attempt executes all calls again.
         """
         context = self._context
         if not context.state.is_opened:
@@ -66,13 +66,15 @@ class ReportTurn:
                 await open_task(context)
             except GroundworkError as failed:
                 raise SearchFailedError(failed) from None
-            context.change(is_opened=True)
-            await context.keep()
+            context.update_state(is_opened=True)
+            await context.store_state()
         if context.state.planned:
             await self._make_calls()
 
     async def model_call(self) -> ModelCall | None:
-        """Return the call of the model; None if the report is due, because no call is left or affordable."""
+        """Return the input of the model call, or None if the report is due: no tool call is left, or the
+        budget only covers the report.
+        """
         context = self._context
         tools = [context.bind(name, ToolEvidence()).definition for name in context.tools]
         is_due = context.turn.closing or context.state.is_covered
@@ -91,19 +93,19 @@ class ReportTurn:
         """Ignore the text: only the report and the calls count."""
 
     async def plan_calls(self, turn: ModelTurn) -> TurnStatus | None:
-        """Plan the model's calls; return None if the report is due instead."""
+        """Plan the tool calls that the model requested. Return None if the report is due instead."""
         context, state = self._context, self._context.state
         output_tokens = max_tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
         read = self._prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
-        context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
+        context.add_usage(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
         planned = planned_calls(context.call_rules, turn.tool_calls, context.tools, state.made)
         for refused in planned:
-            await _tell_refused(context, refused)
+            await _send_refusal(context, refused)
         if not any(item.refused is None for item in planned) or not _result_room(context):
             return None
         calls = tuple(item.call for item in planned)
         message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=calls)
-        context.change(messages=(*state.messages, message), planned=planned)
+        context.update_state(messages=(*state.messages, message), planned=planned)
         return "go_on"
 
     async def finish(self, turn: ModelTurn | None) -> TurnStatus:
@@ -111,12 +113,16 @@ class ReportTurn:
         return await write_report(self._context)
 
     async def recover(self, failed: GroundworkError) -> TurnStatus:
-        """Have the model write the report, unless it can't be reached."""
+        """Have the model write the report, unless the failure suggests that the model is unavailable.
+
+        Raises:
+            GroundworkError: `failed`, if it is neither a timeout nor an invalid reply.
+        """
         if not isinstance(failed, CallTimeoutError | ModelFixableError):
             raise failed
         # Assume that the call was billed. The report is still possible.
-        self._context.book(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
-        self._context.warn("MODEL_FAILED")
+        self._context.add_usage(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
+        self._context.add_warnings("MODEL_FAILED")
         return await self.finish(None)
 
     async def _make_calls(self) -> None:
@@ -124,14 +130,14 @@ class ReportTurn:
         maker = _maker(context)
         called, _ = await maker.make(context.state.planned)
         uses = [_use(context, one) for one in called if one.planned.refused is None]
-        context.change(tool_uses=(*context.state.tool_uses, *uses))
+        context.update_state(tool_uses=(*context.state.tool_uses, *uses))
         has_failed = any(one.result.get("type") in _PASSING for one in called)
         if has_failed and not context.turn.attempt:
             raise SearchFailedError
         if any(one.result.get("type") == CallTimeoutError.code for one in called):
-            context.warn("TOOL_FAILED")
-        context.learn(await maker.render(called))
-        await context.keep()
+            context.add_warnings("TOOL_FAILED")
+        context.add_results(await maker.render(called))
+        await context.store_state()
         if has_failed:
             raise SearchFailedError
 
@@ -143,7 +149,7 @@ def _maker(context: SubagentContext) -> CallMaker:
     return CallMaker(
         context.call_rules,
         bind=context.bind,
-        tell=context.tell,
+        send=context.send,
         limit_s=lambda _: limit_s,
         documents=DocumentSearch(
             SecuredIndex(services.documents_index, context.request.user, services.documents)
@@ -167,13 +173,13 @@ def _use(context: SubagentContext, called: Called) -> ToolUse:
     )
 
 
-async def _tell_refused(context: SubagentContext, item: PlannedCall) -> None:
+async def _send_refusal(context: SubagentContext, item: PlannedCall) -> None:
     """Send an event about a refused call, unless the model invented the tool name."""
     if item.refused is None or item.call.name not in TOOLS:
         return
     called = Called(item, item.refused.result)
-    context.change(tool_uses=(*context.state.tool_uses, _use(context, called)))
-    await context.tell([called.event])
+    context.update_state(tool_uses=(*context.state.tool_uses, _use(context, called)))
+    await context.send([called.event])
 
 
 def _messages(context: SubagentContext) -> Sequence[Message]:

@@ -150,7 +150,7 @@ class Agent(Protocol[EndT_co]):
     def next_step(self, seen: Any) -> Script[Any]:
         """Perform the step that follows an observation."""
 
-    def note(self, observation: Observation) -> None:
+    def record(self, observation: Observation) -> None:
         """Record the reply to a clarification, or the ends of sub-agents."""
 
     def close(self, seen: Any) -> Script[EndT_co]:
@@ -163,13 +163,13 @@ def run_agent(agent: Agent[End]) -> Script[End]:
     while not seen.is_last:
         if isinstance(seen, UserAsked | LooksFurther) and seen.expires_at is not None:
             replied: StepResult = yield Reply(agent.step - 1, seen.expires_at)
-            agent.note(replied.observation)
+            agent.record(replied.observation)
         elif isinstance(seen, SubagentsChosen):
             ended: StepResult = yield Children(seen.children, seen.until)
-            agent.note(ended.observation)
+            agent.record(ended.observation)
         elif isinstance(seen, DocumentsChosen):
             ended = yield Readers(seen.children, seen.until, seen.at_once)
-            agent.note(ended.observation)
+            agent.record(ended.observation)
         seen = yield from agent.next_step(seen)
     return (yield from agent.close(seen))
 
@@ -262,7 +262,7 @@ class MainAgent:
             return (yield from self._perform("take", take_answer))
         return (yield from self._perform("turn", self._turn))
 
-    def note(self, observation: Observation) -> None:
+    def record(self, observation: Observation) -> None:
         """Record the reply to a clarification, or the ends of sub-agents."""
         if isinstance(observation, SubagentsEnded):
             self.tokens += _tokens_of_children(self._children, observation.ends)
@@ -329,7 +329,7 @@ class MainAgent:
                 result: StepResult = yield Step(action(tries), self.tokens, delay_s)
                 seen = result.observation
                 self.tokens += result.tokens
-                self._learn(seen)
+                self._record_result(seen)
                 self.step += 1
                 if not isinstance(seen, DelegationDeferred | FilesUnread):
                     return seen
@@ -339,7 +339,7 @@ class MainAgent:
 
         return (yield from retry(phase, attempt))
 
-    def _learn(self, seen: Observation) -> None:
+    def _record_result(self, seen: Observation) -> None:
         todo = self.todo
         match seen:
             case Prepared():

@@ -124,7 +124,7 @@ class StepContext(AttemptContext[AnsweringServices]):
             )
 
     async def open(self, *then: RunEvent) -> EventLog:
-        """Begin this attempt in the journal, with its first events and all staged values.
+        """Append this attempt's mark to the journal, with its first events and all staged values.
 
         Raises:
             RunClosedError: the run has ended.
@@ -134,7 +134,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         return event_log
 
     def begin(self, *then: RunEvent) -> EventLog:
-        """Create the event log like `open`, but write the attempt's start together with its next events.
+        """Create the event log without writing. The attempt's mark is appended together with its next events.
 
         Raises:
             RunClosedError: the run has ended.
@@ -153,7 +153,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         )
         return self._event_log
 
-    async def opened(self) -> EventLog:
+    async def open_if_needed(self) -> EventLog:
         """Return this attempt's event log, opening it if necessary."""
         return self._event_log or await self.open()
 
@@ -184,7 +184,7 @@ class StepContext(AttemptContext[AnsweringServices]):
             StaleAttemptError: another attempt has taken over.
             RunClosedError: the run has ended.
         """
-        event_log = await self.opened()
+        event_log = await self.open_if_needed()
         result = StepResult(observation=observed, tokens=self.budget.tokens)
         await event_log.write(*events, DoneLine(result=result.model_dump(mode="json")))
         return observed
@@ -193,7 +193,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         """Stage the events that correct the readers' text to match the answer. Nothing is staged if it
         matches.
         """
-        event_log = await self.opened()
+        event_log = await self.open_if_needed()
         events_so_far = [*self.journal.events, *event_log.written, *event_log.staged]
         if events := correction(events_so_far, answer, self.action.step):
             await self.shown.record(citation.doc_id for citation in answer.citations)

@@ -98,13 +98,13 @@ class OpenSummary(StepFields):
 
 
 class MergeSummary(StepFields):
-    """End the children, and put what they have read together."""
+    """End the children, and merge their results."""
 
     kind: Literal["merge_summary"] = "merge_summary"
 
 
 class CommitSummary(StepFields):
-    """Send COMPLETE or ERROR, unless a document was closed since the summary was merged."""
+    """Send COMPLETE or ERROR, unless the user has lost access to a document since the summary was merged."""
 
     kind: Literal["commit_summary"] = "commit_summary"
     merge_step: int

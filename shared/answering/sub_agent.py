@@ -52,7 +52,7 @@ class SubAgent:
         self.step += 1
         return (yield from self._turn(self.task))
 
-    def note(self, observation: Observation) -> None:
+    def record(self, observation: Observation) -> None:
         """Do nothing: a sub-agent neither asks the user nor has sub-agents."""
 
     def close(self, seen: SubagentEnd) -> Script[SubagentEnd]:
@@ -74,7 +74,7 @@ class SubAgent:
             if performed is None:
                 return self._end(self._status_of_findings())
             result = performed.observation if isinstance(performed.observation, TurnResult) else CRASHED
-            self._result = _added(self._result, result)
+            self._result = _with_totals(self._result, result)
             if result.status == "go_on" and not closing:
                 return self._result
             if result.status != "failed":
@@ -103,7 +103,7 @@ class SubAgent:
         )
 
 
-def _added(before: TurnResult, result: TurnResult) -> TurnResult:
+def _with_totals(before: TurnResult, result: TurnResult) -> TurnResult:
     """Return a turn's result with updated totals, which a crashed turn doesn't know."""
     known_tokens = (tokens for tokens in (before.tokens, result.tokens) if tokens is not None)
     return result.model_copy(

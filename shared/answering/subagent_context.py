@@ -1,7 +1,7 @@
 """The context of a sub-agent's turn: its task, state, remaining budget and journal lines.
 
 Events show tools, turns and counts to readers, but no document contents. An event that can't be written is
-dropped without failing the turn. A run that has ended or continued ends the sub-agent.
+dropped without failing the turn. The sub-agent ends as soon as its run no longer waits for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
     """Context of a sub-agent's turn.
 
     Attributes:
-        state: the previous turn's state, updated as the turn proceeds, and stored by `keep`.
+        state: the previous turn's state, updated as the turn proceeds.
         lost_s: seconds by which the deadline is postponed, because a worker died.
     """
 
@@ -93,7 +93,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.place = task.place
         self.request = request
         self.state = state
-        self.lost_s = self._lost().total_seconds()
+        self.lost_s = self._lost_time().total_seconds()
 
     @property
     def profile(self) -> SubagentProfile:
@@ -195,36 +195,36 @@ class SubagentContext(AttemptContext[SubagentServices]):
             filters["doc_id"] = limited
         return filters
 
-    def book(self, usage: ModelUsage) -> None:
-        """Add the usage of a model call."""
+    def add_usage(self, usage: ModelUsage) -> None:
+        """Add the tokens and the cost of a model call to the state."""
         used = self.budget.after(usage)
-        self.change(tokens=used.tokens, cost_usd=used.cost_usd)
+        self.update_state(tokens=used.tokens, cost_usd=used.cost_usd)
 
-    def warn(self, *codes: WarningCode) -> None:
+    def add_warnings(self, *codes: WarningCode) -> None:
         """Add warnings, without duplicates."""
-        self.change(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
+        self.update_state(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
 
-    def add(self, hits: Sequence[Hit], records: Sequence[DocumentRecord]) -> None:
+    def add_evidence(self, hits: Sequence[Hit], records: Sequence[DocumentRecord]) -> None:
         """Add hits and document records to the state, without duplicates and up to a fixed maximum."""
-        self.use(Provenance.of(*hits, *records))
+        self.record_provenance(Provenance.of(*hits, *records))
         hits_by_id = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
         records_by_id = {record.doc_id: record for record in (*self.state.records, *records)}
-        self.change(
+        self.update_state(
             hits=tuple(hits_by_id.values())[:_MAX_HITS], records=tuple(records_by_id.values())[:_MAX_HITS]
         )
 
-    def use(self, *used: Provenance) -> None:
-        """Record the documents that have influenced the sub-agent's result."""
+    def record_provenance(self, *used: Provenance) -> None:
+        """Record documents that have influenced the sub-agent's result."""
         known = self.state.provenance or Provenance()
-        self.change(provenance=Provenance.joined((known, *used)))
+        self.update_state(provenance=Provenance.joined((known, *used)))
 
-    def learn(self, results: Results) -> None:
+    def add_results(self, results: Results) -> None:
         """Add the results of the planned calls to the state and to the conversation."""
         state = self.state
-        self.use(*(one.provenance for one in results.called))
+        self.record_provenance(*(one.provenance for one in results.called))
         found_records = [record for one in results.called for record in one.evidence.records]
         described = [results.records[hit.doc_id] for hit in results.hits if hit.doc_id in results.records]
-        self.add(results.hits, (*described, *found_records))
+        self.add_evidence(results.hits, (*described, *found_records))
         pages = {page.url: page for page in state.pages}
         for one in results.called:
             # A fetched page replaces its search result.
@@ -233,7 +233,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         made = [
             signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None
         ]
-        self.change(
+        self.update_state(
             pages=tuple(pages.values()),
             listed=tuple(dict.fromkeys(listed)),
             messages=(*state.messages, *results.messages),
@@ -241,43 +241,44 @@ class SubagentContext(AttemptContext[SubagentServices]):
             planned=(),
         )
 
-    def change(self, **values: object) -> None:
-        """Replace fields of the state."""
+    def update_state(self, **values: object) -> None:
+        """Replace fields of the state in memory. `store_state` and `complete` persist them."""
         self.state = self.state.model_copy(update=values)
 
     async def open(self, *phases: Phase) -> None:
         """Begin this attempt in the journal, with its first events.
 
         Raises:
-            RunClosedError: the run has ended or continued, or was erased.
+            RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
             StaleAttemptError: another attempt took over.
         """
         place = (self.place.step, self.place.index, self.turn.profile)
-        first = [self._phase(phase) for phase in phases]
-        with _unless_erased():
+        first = [self._phase_event(phase) for phase in phases]
+        with _treat_erased_as_closed():
             self._event_log = await open_child_log(
                 self.services.run_log, self.run_id, place, first, self.known_lines
             )
 
-    def _lost(self) -> timedelta:
+    def _lost_time(self) -> timedelta:
+        """Return the time lost when workers died, at most CRASH_GRACE."""
         step, index = self.place.step, self.place.index
-        begins = self._phase("turn").model_copy(
+        begins = self._phase_event("turn").model_copy(
             update={"step": step, "child": index, "at": datetime.now(UTC)}
         )
         lost = child_losses((*self.journal.events, begins)).get((step, index), timedelta())
         return min(lost, CRASH_GRACE)
 
-    async def keep(self) -> None:
-        """Store the current state.
+    async def store_state(self) -> None:
+        """Append the sub-agent's state to the journal.
 
         Raises:
-            RunClosedError: the run has ended or continued, or was erased.
+            RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
             StaleAttemptError: another attempt took over.
         """
         await self._write(self.state, STATE)
 
-    async def keep_findings(self, usage: ModelUsage) -> None:
-        """Store the current findings with the cost of the reporting call, and send an event to readers."""
+    async def store_findings(self, usage: ModelUsage) -> None:
+        """Append the findings so far, with the usage including the current call, and an event for readers."""
         used = self.budget.after(usage)
         findings = ReportedFindings(
             findings=self.state.findings,
@@ -285,14 +286,14 @@ class SubagentContext(AttemptContext[SubagentServices]):
             tokens=used.tokens,
             cost_usd=used.cost_usd,
         )
-        with self._telling():
-            await self._write(findings, FINDINGS, self._phase("artifact"))
+        with self._drop_failed_events():
+            await self._write(findings, FINDINGS, self._phase_event("artifact"))
 
     async def complete(self, result: TurnResult, *events: RunEvent) -> None:
         """Append the state, the last events and the completion of this attempt atomically.
 
         Raises:
-            RunClosedError: the run has ended or continued, or was erased.
+            RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
             StaleAttemptError: another attempt took over.
         """
         done = DoneLine(result=result.model_dump(mode="json"), turn=self.turn.turn, tries=self.turn.attempt)
@@ -300,14 +301,16 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     async def _write(self, value: Model, part: str, *events: RunEvent) -> None:
         line = await self.journal.value_line(self.place.step, value, part)
-        with _unless_erased():
+        with _treat_erased_as_closed():
             await self.event_log.write(line, *events)
 
-    def end(self, phase: Phase, *, error_type: str | None = None, status: str | None = None) -> RunEvent:
-        """Return the status event that ends a turn."""
-        return self._phase(phase).model_copy(update={"error_type": error_type, "status": status})
+    def end_event(
+        self, phase: Phase, *, error_type: str | None = None, status: str | None = None
+    ) -> RunEvent:
+        """Return the status event for the end of a turn."""
+        return self._phase_event(phase).model_copy(update={"error_type": error_type, "status": status})
 
-    def _phase(self, phase: Phase) -> SubagentStatus:
+    def _phase_event(self, phase: Phase) -> SubagentStatus:
         state = self.state
         return SubagentStatus(
             phase=phase,
@@ -319,18 +322,19 @@ class SubagentContext(AttemptContext[SubagentServices]):
             cost_usd=state.cost_usd,
         )
 
-    async def tell(self, events: Sequence[RunEvent]) -> None:
-        """Append events about tools without their contents. A storage failure drops them.
+    async def send(self, events: Sequence[RunEvent]) -> None:
+        """Append tool events without document contents. They are dropped if the storage fails.
 
         Raises:
-            RunClosedError: the run has ended or continued, or was erased.
+            RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
             StaleAttemptError: another attempt took over.
         """
-        with self._telling(), _unless_erased():
+        with self._drop_failed_events(), _treat_erased_as_closed():
             await self.event_log.write(*map(_without_contents, events))
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _drop_failed_events(self) -> Iterator[None]:
+        """Log storage failures instead of raising them. Errors that end the sub-agent are still raised."""
         try:
             yield
         except (RunClosedError, StaleAttemptError):
@@ -340,7 +344,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
 
 @contextmanager
-def _unless_erased() -> Iterator[None]:
+def _treat_erased_as_closed() -> Iterator[None]:
     """Convert the error for an erased run's missing journal to `RunClosedError`."""
     try:
         yield

@@ -1,9 +1,8 @@
 """A sub-agent's turn as a step of its script: its task, its time limit and its result.
 
 It ends before the deadline, whatever the model does. A turn whose completion is in the journal is not taken
-again. Of two concurrent attempts the later counts, and the earlier returns its result. A run that has
-ended or continued ends its sub-agents at their next turn or event. Expected failures are results; only
-defects are raised.
+again. Of two concurrent attempts the later counts, and the earlier returns its result. Expected failures are
+results; only defects are raised.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ from shared.runs.journal import Journal, read_journal
 
 _STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
 _BOOK_S = 0.1  # how long a very short turn waits until its start is recorded
-_STOPPED = TurnResult(status="partial")
+_NOT_NEEDED = TurnResult(status="partial")
 """The run has ended, or the time is up, so the result is no longer needed."""
 
 
@@ -86,7 +85,7 @@ class _TurnAttempt(Attempt[TurnResult]):
         """Seconds until the turn must stop, so that its result can still be stored."""
         return self._context.remaining_s - _STORE_S if self._context else 0.0
 
-    def completed(self) -> TurnResult | None:
+    def stored_result(self) -> TurnResult | None:
         """Return the result of the turn if the journal contains its completion."""
         return completed_turn(self.journal, self._place, self._turn)
 
@@ -94,22 +93,22 @@ class _TurnAttempt(Attempt[TurnResult]):
         """Take the turn, and record the start of the sub-agent if it is the first."""
         self._context = context = await _turn_context(self._place, self._turn, self._services, self.journal)
         if context.state.started_at is not None:
-            return await _taken(context, is_first=False)
+            return await _take_turn(context, is_first=False)
         beginning = asyncio.create_task(control.begin(self._services.subagent_control, self._place.child_id))
         try:
-            return await _taken(context, is_first=True)
+            return await _take_turn(context, is_first=True)
         finally:
             await asyncio.wait([beginning], timeout=_BOOK_S)
             beginning.cancel()
 
-    async def stopped(self) -> TurnResult:
+    async def result_after_end(self) -> TurnResult:
         """Return a result for a turn whose run no longer needs it."""
-        return _STOPPED
+        return _NOT_NEEDED
 
-    async def failed(self, error: GroundworkError) -> TurnResult:
+    async def result_after_error(self, error: GroundworkError) -> TurnResult:
         """Return the failure; an erased run or an overtaken turn needs no result."""
         if isinstance(error, NotFoundError | StaleAttemptError):
-            return _STOPPED
+            return _NOT_NEEDED
         get_logger().warning("sub_agent.start_failed", run_id=self._place.run_id, error_type=error.code)
         return TurnResult(status="failed", retryable=error.retryable, warnings=("TOOL_FAILED",), tokens=0)
 
@@ -136,8 +135,8 @@ async def _turn_context(
     )
 
 
-async def _taken(context: SubagentContext, *, is_first: bool) -> TurnResult:
-    """Make one attempt at the turn, and complete it."""
+async def _take_turn(context: SubagentContext, *, is_first: bool) -> TurnResult:
+    """Take the turn within its time limit, and append its completion to the journal."""
     warned = _note_attempt(context)
     await context.open(*(("started", "turn") if is_first else ("turn",)))
     status: TurnStatus = "failed"
@@ -146,12 +145,12 @@ async def _taken(context: SubagentContext, *, is_first: bool) -> TurnResult:
         async with asyncio.timeout(max(context.remaining_s - MARGIN_S, 0.0)):
             status = await agent_turn.take_turn(ReportTurn(context))
     except TimeoutError:
-        context.warn("TIME_OUT")
+        context.add_warnings("TIME_OUT")
         status = "partial"
     except (RunClosedError, StaleAttemptError):
         raise
     except GroundworkError as failed:
-        context.warn(_warning_of(failed))
+        context.add_warnings(_warning_for(failed))
         error = failed
     state = context.state
     result = TurnResult(
@@ -164,7 +163,7 @@ async def _taken(context: SubagentContext, *, is_first: bool) -> TurnResult:
         findings=len(state.findings),
         lost_s=context.lost_s,
     )
-    return await _stored(context, result, error)
+    return await _complete_turn(context, result, error)
 
 
 def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
@@ -174,14 +173,14 @@ def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
     results = turn_results(context.journal, context.place.step, context.place.index)
     before = results[-1][1] if results else None
     if turn.attempt and (before is None or before.status != "failed"):
-        context.warn("CRASHED")
+        context.add_warnings("CRASHED")
     elif turn.attempt and before and turn.profile == state.profile and not turn.closing:
         # Drop the failed attempt's warnings; if the retry fails as well, it adds them again.
         warned = tuple(code for code in state.warnings if code not in before.warnings)
-        context.change(warnings=warned)
+        context.update_state(warnings=warned)
     if turn.profile != context.task.profile:
-        context.warn("PROFILE_REDUCED")
-    context.change(
+        context.add_warnings("PROFILE_REDUCED")
+    context.update_state(
         profile=turn.profile,
         status="running",
         started_at=state.started_at or datetime.now(UTC),
@@ -190,10 +189,13 @@ def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
     return warned
 
 
-async def _stored(context: SubagentContext, result: TurnResult, error: GroundworkError | None) -> TurnResult:
+async def _complete_turn(
+    context: SubagentContext, result: TurnResult, error: GroundworkError | None
+) -> TurnResult:
+    """Append the completion of a turn to the journal. Return the result, or `failed` if appending failed."""
     turn, is_over = context.turn, result.status != "go_on"
     status = result.status if result.status != "partial" or context.state.findings else "failed"
-    context.change(
+    context.update_state(
         status=status if is_over else "running",
         turns_ended=context.state.turns_ended if result.status == "failed" else turn.turn,
         ended_at=datetime.now(UTC) if is_over else None,
@@ -201,9 +203,9 @@ async def _stored(context: SubagentContext, result: TurnResult, error: Groundwor
     _log(context, result)
     events: tuple[RunEvent, ...] = ()
     if result.status == "failed":
-        events = (context.end("failed", error_type=error.code if error else None),)
+        events = (context.end_event("failed", error_type=error.code if error else None),)
     elif is_over:
-        events = (context.end("ended", status=context.state.status),)
+        events = (context.end_event("ended", status=context.state.status),)
     try:
         async with asyncio.timeout(max(context.remaining_s - _STORE_S, _STORE_S)):
             await context.complete(result, *events)
@@ -232,7 +234,7 @@ def _log(context: SubagentContext, result: TurnResult) -> None:
     )
 
 
-def _warning_of(failed: GroundworkError) -> WarningCode:
+def _warning_for(failed: GroundworkError) -> WarningCode:
     if isinstance(failed, SearchFailedError):
         return "TOOL_FAILED"
     return "REPORT_UNREADABLE" if isinstance(failed, ModelFixableError) else "MODEL_FAILED"

@@ -60,7 +60,7 @@ _AT_ONCE = 16  # values read from the journal (unmeasured; each takes a few mill
 async def perform_document_step(
     place: SubagentPlace, action: DocumentAction, services: SubagentServices
 ) -> StepResult:
-    """Perform a step of a child. Expected failures are returned; defects are raised."""
+    """Perform a step that reads one document. Expected failures are returned; defects are raised."""
     journal = Journal(services.run_log, services.blobs, place.run_id)
     match action:
         case OpenDocument():
@@ -94,7 +94,7 @@ Done = tuple[DocumentOpened | WindowRead | DocumentEnded, Model, str]
 
 
 class _DocumentTurn(Attempt[StepResult]):
-    """An attempt at a turn of a child."""
+    """An attempt at a turn of the child that reads one document."""
 
     def __init__(self, place: SubagentPlace, turn: int, journal: Journal, services: SubagentServices) -> None:
         super().__init__(journal)
@@ -111,7 +111,7 @@ class _DocumentTurn(Attempt[StepResult]):
         """Perform the work of the turn.
 
         Raises:
-            DocumentNotFoundError: the document was closed or deleted.
+            DocumentNotFoundError: the document was deleted, or the user lost access to it.
         """
 
     async def read(self) -> None:
@@ -124,7 +124,7 @@ class _DocumentTurn(Attempt[StepResult]):
         )
         self._content = SecuredIndex(self._services.content_index, self._request.user, rows)
 
-    def completed(self) -> StepResult | None:
+    def stored_result(self) -> StepResult | None:
         """Return the result of the turn if it is complete, or of the turn that ended the document."""
         for line in self.journal.lines_of_child(self._place.step, self._place.index):
             if isinstance(line, DoneLine):
@@ -156,11 +156,11 @@ class _DocumentTurn(Attempt[StepResult]):
         await self._event_log.write(line, DoneLine(result=result.model_dump(mode="json")))
         return result
 
-    async def stopped(self) -> StepResult:
-        """Return a result for a turn whose run ended or continued without this document."""
+    async def result_after_end(self) -> StepResult:
+        """Return a result for a turn whose run has ended or no longer waits for this document."""
         return StepResult(observation=RunClosed(), tokens=self._budget.tokens)
 
-    async def failed(self, error: GroundworkError) -> StepResult:
+    async def result_after_error(self, error: GroundworkError) -> StepResult:
         """Record the tokens that the attempt used, and return the failure."""
         get_logger().warning(
             "step.failed", run_id=self._place.run_id, error_type=error.code, child=self._place.index
@@ -191,7 +191,7 @@ class _DocumentTurn(Attempt[StepResult]):
 
     @property
     def time(self) -> SummaryTime:
-        """The times of the summary."""
+        """The deadlines of the summary."""
         return SummaryTime.of(self._settings.summaries, self._owner.created_at, self.journal.events)
 
     @property
@@ -257,10 +257,10 @@ class _Merging(_DocumentTurn):
     async def work(self) -> Done:
         await self._documents.get(self._doc_id)  # it may have become unreadable since the last window
         plan = await self.plan()
-        result = await self._reduced(plan, await read_windows(self.journal, self._place))
+        result = await self._merge_findings(plan, await read_windows(self.journal, self._place))
         return DocumentEnded(status=result.status), result, _RESULT
 
-    async def _reduced(self, plan: DocumentPlan, windows: Sequence[WindowResult]) -> DocumentResult:
+    async def _merge_findings(self, plan: DocumentPlan, windows: Sequence[WindowResult]) -> DocumentResult:
         findings = without_repeats(finding for window in windows for finding in window.findings)
         reduced = await reduce_findings(
             findings,
@@ -292,7 +292,7 @@ class _Merging(_DocumentTurn):
 
 
 def order_of(request: RunRequest) -> SummaryOrder:
-    """Return the order of a summary's request."""
+    """Return what the user ordered: documents, focus and language of the summary."""
     assert request.summary is not None  # noqa: S101  # only summaries have these steps
     return request.summary
 
@@ -356,17 +356,17 @@ def document_result(
     name = plan.filename
     notes = []
     if not plan.windows:
-        notes.append(f"{name} holds no text that could be read.")
+        notes.append(f"{name} contains no readable text.")
     elif len(windows) < len(plan.windows):
         notes.append(
             f"{len(plan.windows) - len(windows)} of {len(plan.windows)} parts of {name} were not read."
         )
     elif not any(window.findings for window in windows):
-        notes.append(f"Nothing that the model said of {name} could be proved.")
+        notes.append(f"None of the model's findings about {name} could be proved.")
     if plan.left_out_blocks:
         notes.append(f"{name} is long: the last {plan.left_out_blocks} blocks were left out.")
     if error_type:
-        notes.append(f"The findings of {name} stand as they are: the model failed ({error_type}).")
+        notes.append(f"The findings of {name} were not merged: the model failed ({error_type}).")
     status: Literal["done", "partial", "failed"] = "partial" if notes else "done"
     if not any(window.findings for window in windows):
         status = "failed"

@@ -112,7 +112,7 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:MAX_TAGS]
 
 
-def numbered(findings: Sequence[Finding]) -> str:
+def numbered_passages(findings: Sequence[Finding]) -> str:
     """Return `<passages>` with each finding's escaped text, number (from 1) and file."""
     rows = "\n".join(
         f'<passage number="{number}" document="{escape(finding.citation.filename)}">'
@@ -136,7 +136,7 @@ def statements_of(merged: Sequence[MergedStatement], count: int) -> tuple[Statem
     )
 
 
-def own_statements(findings: Sequence[Finding]) -> tuple[Statement, ...]:
+def statements_without_model(findings: Sequence[Finding]) -> tuple[Statement, ...]:
     """Return the findings as the narrative, without a model."""
     return tuple(Statement(text=finding.text, findings=(place,)) for place, finding in enumerate(findings))
 

@@ -1,7 +1,7 @@
 """The steps of a summary itself: choose the documents, merge what the children read, and commit the result.
 
-Permissions are checked before documents are merged and again before the result is sent. A document that
-became unreadable in between sends the summary back to be merged without it.
+Permissions are checked before documents are merged and again before the result is sent. If the user lost
+access to a document in between, the summary is merged again without it.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from shared.answering.summary_document import (
 )
 from shared.answering.summary_findings import (
     common_tags,
-    own_statements,
+    statements_without_model,
     without_repeated_metrics,
     without_repeats,
 )
@@ -84,7 +84,7 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
     used = [document for document in documents if document.status in ("done", "partial")]
     time = SummaryTime.of(services.settings.summaries, request.created_at, journal.events)
     model = SummaryModel(services.chat_model, order_of(request), services.settings, time.deadline)
-    reduced = await _reduced(used, model, services)
+    reduced = await _merge_results(used, model, services)
     failed = f"The documents' findings were not merged: the model failed ({reduced.error_type})."
     result = summary_result(
         documents,
@@ -163,7 +163,7 @@ async def _readable_results(
 
 
 async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> DocumentResult:
-    """Return a child's result, or its partial windows if it failed or was late."""
+    """Return a child's result, or a partial one from the windows that it read if it failed or was late."""
     if (existing := await document_result_of(journal, place)) is not None:
         return existing
     plan = await document_plan(journal, place)
@@ -186,16 +186,17 @@ async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> Docume
             "warning": warning,
             "findings": tuple(findings),
             "key_count": len(findings),
-            "statements": own_statements(findings),
+            "statements": statements_without_model(findings),
             "metrics": tuple(without_repeated_metrics(m for window in windows for m in window.metrics)),
             "tags": common_tags(window.tags for window in windows),
         }
     )
 
 
-async def _reduced(
+async def _merge_results(
     used: Sequence[DocumentResult], model: SummaryModel, services: AnsweringServices
 ) -> Reduced:
+    """Return the merged results of several documents. A single document's result needs no model."""
     if len(used) == 1:
         only = used[0]
         return Reduced(only.findings, only.statements, tuple(range(only.key_count)), only.tags)

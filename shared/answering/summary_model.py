@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.answering.summary_findings import clean_tags, numbered, own_statements, places, statements_of
+from shared.answering.summary_findings import (
+    clean_tags,
+    numbered_passages,
+    places,
+    statements_of,
+    statements_without_model,
+)
 from shared.answering.summary_models import (
     Finding,
     FindingChoice,
@@ -30,7 +36,7 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import SummaryOrder
 
 _LEAST_S = 1.0  # too little time for a call
-_UNMERGED = 12  # findings shown without a narrative
+_MAX_SAMPLE = 12  # findings shown without a narrative
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 
@@ -44,20 +50,20 @@ class SummaryModel:
     def __init__(
         self, chat_model: ChatModel, order: SummaryOrder, settings: Settings, until: datetime
     ) -> None:
-        """Store the limits; no call continues after `until`."""
+        """Prepare the calls. None continues after `until`, a time with zone."""
         self._chat_model = chat_model
         self._order = order
         self._settings = settings
         self._until = until
 
     async def read(self, hits: Sequence[Hit], records: Mapping[str, DocumentRecord]) -> WindowSummary:
-        """Return findings, metrics and tags of one window."""
+        """Return the findings, metrics and tags that the model found in one window."""
         return await self._ask("summarise_window", documents_with_blocks(hits, records), WindowSummary)
 
     async def choose(self, findings: Sequence[Finding], most: int) -> tuple[int, ...]:
         """Return the indexes of the `most` most important findings, in their original order."""
         limit = element("most", str(most))
-        answer = await self._ask("summarise_choice", f"{limit}\n{numbered(findings)}", FindingChoice)
+        answer = await self._ask("summarise_choice", f"{limit}\n{numbered_passages(findings)}", FindingChoice)
         chosen = places(answer.numbers, len(findings))[:most]
         if not chosen:
             raise ModelFixableError("The model selected no findings.")
@@ -66,7 +72,9 @@ class SummaryModel:
     async def merge(self, findings: Sequence[Finding], tags: Sequence[str]) -> MergedSummary:
         """Return a narrative over the findings."""
         tag_element = element("tags", ", ".join(tags))
-        return await self._ask("summarise_merge", f"{tag_element}\n{numbered(findings)}", MergedSummary)
+        return await self._ask(
+            "summarise_merge", f"{tag_element}\n{numbered_passages(findings)}", MergedSummary
+        )
 
     async def _ask(self, name: PromptName, material: str, output: type[StructuredOutput]) -> StructuredOutput:
         parts = [element("focus", self._order.focus)] if self._order.focus else []
@@ -110,14 +118,14 @@ async def reduce_findings(
         return Reduced((), (), (), tuple(tags))
     left = list(findings)
     try:
-        left = await _narrowed(left, model, most_tokens)
+        left = await _fewer_findings(left, model, most_tokens)
         merged = await model.merge(left, tags)
     except (DependencyError, ModelFixableError, BudgetExceededError) as failed:
         get_logger().warning("summary.reduce_failed", error_type=failed.code, result_count=len(left))
-        return _unmerged(left, tags, most_key, failed.code)
+        return _without_narrative(left, tags, most_key, failed.code)
     statements = statements_of(merged.statements, len(left))
     if not any(statement.findings for statement in statements):
-        return _unmerged(left, tags, most_key, ModelFixableError.code)
+        return _without_narrative(left, tags, most_key, ModelFixableError.code)
     cited = dict.fromkeys(place for statement in statements for place in statement.findings)
     key_places = places(merged.key_findings, len(left)) or tuple(cited)
     return Reduced(tuple(left), statements, key_places[:most_key], clean_tags(merged.tags) or tuple(tags))
@@ -137,24 +145,32 @@ def split(sizes: Sequence[int], most: int) -> list[range]:
     return pieces
 
 
-async def _narrowed(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
+async def _fewer_findings(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
+    """Have the model halve the findings, group by group, until they have at most `most_tokens`."""
     while len(groups := split([tokens_of(finding.text) for finding in findings], most_tokens)) > 1:
-        chosen = await run_together(*(_kept(findings[group.start : group.stop], model) for group in groups))
+        chosen = await run_together(
+            *(_better_half(findings[group.start : group.stop], model) for group in groups)
+        )
         fewer = [finding for selection in chosen for finding in selection]
         if len(fewer) == len(findings):
-            return findings[:_UNMERGED]  # groups of a few huge findings can't be halved
+            return findings[:_MAX_SAMPLE]  # groups of a few huge findings can't be halved
         findings = fewer
     return findings
 
 
-async def _kept(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
+async def _better_half(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
+    """Return the more important half of the findings, as the model selects it."""
     if len(group) == 1:
         return list(group)
     return [group[place] for place in await model.choose(group, (len(group) + 1) // 2)]
 
 
-def _unmerged(findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str) -> Reduced:
+def _without_narrative(
+    findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str
+) -> Reduced:
     """Return findings sampled from the whole document rather than its beginning."""
-    step = max(1, -(-len(findings) // min(most_key, _UNMERGED)))
+    step = max(1, -(-len(findings) // min(most_key, _MAX_SAMPLE)))
     sample = tuple(findings[::step])
-    return Reduced(sample, own_statements(sample), tuple(range(len(sample))), tuple(tags), error_type)
+    return Reduced(
+        sample, statements_without_model(sample), tuple(range(len(sample))), tuple(tags), error_type
+    )

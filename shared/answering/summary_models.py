@@ -34,7 +34,7 @@ class Metric(Model):
 
 
 class DocumentPlan(Model):
-    """A document as of its first step: windows of block ids, in page order.
+    """A document as found by its first step, divided into windows of block ids in page order.
 
     Attributes:
         left_out_blocks: number of blocks beyond the limit on windows.
@@ -132,7 +132,7 @@ class SummaryOutcome(Model):
 
 
 class ChildView(Model):
-    """The progress of one document. `windows` is 0 until it was opened."""
+    """The progress of one document."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
@@ -252,7 +252,7 @@ class ReadWindows(Model):
 
 
 class ReduceDocument(Model):
-    """Put the findings of a document's windows together."""
+    """Merge the findings of a document's windows."""
 
     kind: Literal["reduce_document"] = "reduce_document"
     window_count: int
@@ -263,10 +263,10 @@ DocumentAction = OpenDocument | ReadWindows | ReduceDocument
 
 
 class DocumentsChosen(Model):
-    """The documents of a summary are to be read, each by a child.
+    """The documents are chosen; next, a child reads each of them.
 
     Attributes:
-        until: children that are still running then are ended.
+        until: time with zone at which unfinished children are terminated.
         at_once: maximum number of concurrent children.
     """
 
@@ -297,7 +297,7 @@ class WindowsRead(Model):
     """A range of windows was processed.
 
     Attributes:
-        again: windows that failed temporarily.
+        again: number of failed windows that may succeed if they are read again.
     """
 
     is_last: ClassVar[bool] = False
@@ -323,7 +323,9 @@ class SummaryMerged(Model):
 
 
 class SummaryStale(Model):
-    """A document was closed to the user while its summary was written, so it must be written without it."""
+    """The user has lost access to a document since the summary was merged, so it must be merged again without
+    that document.
+    """
 
     is_last: ClassVar[bool] = True
     kind: Literal["summary_stale"] = "summary_stale"

@@ -118,7 +118,7 @@ async def view_summary(record: RunRecord, services: AnsweringServices, reader: U
     record = state.update(record)
     index = SecuredIndex(services.documents_index, reader, services.documents)
     readable = await DocumentSearch(index).get_many(order.doc_ids)
-    children = await _children(order, journal)
+    children = await _child_views(order, journal)
     lines = journal.value_lines(SUMMARY) if record.status in ("completed", "failed") else []
     outcome = await journal.value(lines[-1], SummaryOutcome) if lines else None
     closed = frozenset(order.doc_ids) - readable.keys()
@@ -162,13 +162,13 @@ async def list_summaries(
         records.append(record)
         if len(records) > limit:
             break
-    items = await run_together(*(_item(record, services) for record in records[:limit]))
+    items = await run_together(*(_list_item(record, services) for record in records[:limit]))
     summaries = tuple(item for item in items if item is not None)
     following = records[limit - 1].run_id if len(records) > limit else None
     return SummaryList(summaries=summaries, count=len(summaries), cursor=following)
 
 
-async def _item(record: RunRecord, services: AnsweringServices) -> SummaryItem | None:
+async def _list_item(record: RunRecord, services: AnsweringServices) -> SummaryItem | None:
     try:
         request = await RunFiles(services.blobs, record.run_id).request()
     except NotFoundError:  # being deleted
@@ -190,15 +190,15 @@ async def _item(record: RunRecord, services: AnsweringServices) -> SummaryItem |
     )
 
 
-async def _children(order: SummaryOrder, journal: Journal) -> Sequence[ChildView]:
+async def _child_views(order: SummaryOrder, journal: Journal) -> Sequence[ChildView]:
     lines = journal.value_lines(DOCUMENTS)
     if not lines:
         return [ChildView(doc_id=doc_id, status="waiting") for doc_id in order.doc_ids]
     places = (await journal.value(lines[0], DocumentPlaces)).children
-    return [_child(doc_id, place, journal) for doc_id, place in zip(order.doc_ids, places, strict=True)]
+    return [_child_view(doc_id, place, journal) for doc_id, place in zip(order.doc_ids, places, strict=True)]
 
 
-def _child(doc_id: str, place: SubagentPlace, journal: Journal) -> ChildView:
+def _child_view(doc_id: str, place: SubagentPlace, journal: Journal) -> ChildView:
     """Return the progress of a child from the completions of its turns."""
     lines = journal.lines_of_child(place.step, place.index)
     done = [StepResult.from_payload(line.result).observation for line in lines if isinstance(line, DoneLine)]

@@ -59,8 +59,8 @@ class DocumentSummary:
         self.phase = "merge"
         return (yield from self._perform("commit", lambda tries: MergeSummary(step=self.step, tries=tries)))
 
-    def note(self, observation: Observation) -> None:
-        """Count the children's step. Their results are in the journal."""
+    def record(self, observation: Observation) -> None:
+        """Count the children's step number. Their results are in the journal."""
         self.step += 1
 
     def close(self, seen: Observation) -> Script[RunEnd]:
@@ -132,8 +132,8 @@ class DocumentReader:
         reduced: StepResult = yield Step(ReduceDocument(window_count=seen.window_count))
         return reduced.observation
 
-    def note(self, observation: Observation) -> None:
-        """Do nothing: a reader has no children."""
+    def record(self, observation: Observation) -> None:
+        """Do nothing: this agent has no children and asks no user."""
 
     def close(self, seen: Observation) -> Script[SubagentEnd]:
         """Return the end. The document's result is in the journal."""
@@ -145,7 +145,7 @@ class DocumentReader:
 
 
 def _may_help(observed: Observation) -> bool:
-    """Return whether another attempt at a range of windows may read more of them."""
+    """Return whether reading a range of windows again may read more of them."""
     if isinstance(observed, StepFailed):
         return observed.retryable
     return isinstance(observed, WindowsRead) and observed.again > 0

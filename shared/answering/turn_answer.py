@@ -82,7 +82,7 @@ class TurnAnswer:
             truncated=truncated,
             figures=tuple(writer.draft.figures.placed),
             sub_agents=question.collected.views,
-            warnings=tuple(dict.fromkeys((*question.warnings, *self._not_searched(), *warnings))),
+            warnings=tuple(dict.fromkeys((*question.warnings, *self._search_warnings(), *warnings))),
         )
 
     def complete(self, *, is_cut: bool) -> RunAnswer:
@@ -185,6 +185,6 @@ class TurnAnswer:
         timeout_s = self._time.seconds("repair", self._context.services.settings.answering.repair_timeout_s)
         return CallLimits(timeout_s=timeout_s, max_retries=0)
 
-    def _not_searched(self) -> tuple[str, ...]:
+    def _search_warnings(self) -> tuple[str, ...]:
         has_failed = any(found.not_searched for found in self._question.before.results)
         return (self._question.words.gap_not_searched,) if self.writer.gaps and has_failed else ()

@@ -64,13 +64,13 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     is_first = not action.delegation_step and not action.earlier and taken is None
     if is_first and Delegate.name in question.tools and not found.tables:
         decided = await _delegation(context, question, time)
-        if (chosen := await _waits_for(context, decided)) is not None:
+        if (chosen := await _wait_before_turn(context, decided)) is not None:
             return await context.complete(chosen, decided.event)
         first.append(decided.event)
         advice = (
             "" if found.is_whole else decided.advice
         )  # a sub-agent would only read the same documents again
-    taken = taken or await _allowed_delegation(context, action, before)
+    taken = taken or await _repeat_allowed_delegation(context, action, before)
     if taken is None:
         turn = AnswerTurn(context, action, question, time, first=first, advice=advice)
         taken = await turn.store(await agent_turn.take_turn(turn))
@@ -80,15 +80,15 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     events: list[RunEvent] = []
     if (call := delegation_of(taken)) is not None and not taken.asks_consent:
         decided = await _delegation(context, question, time, call)
-        if (chosen := await _waits_for(context, decided, by_model=True)) is not None:
+        if (chosen := await _wait_before_turn(context, decided, by_model=True)) is not None:
             return await context.complete(chosen, decided.event)
         events.append(decided.event)
         refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
         await context.keep(refusal, "refused")
     asked = _clarification(context, taken)
     if asked is None:
-        return await context.complete(_observed(taken), *events)
-    observed = _observed(taken, expires_at=asked.expires_at)
+        return await context.complete(_observation_of(taken), *events)
+    observed = _observation_of(taken, expires_at=asked.expires_at)
     return await ask_user(context, await context.request(), asked, observed)
 
 
@@ -100,7 +100,7 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
     """
     preparation = await context.journal.get(action.prepared_step, Preparation, "preparation")
     before = await EarlierTurns.read(context, action)
-    stored = await _resumed(context, action, before, preparation.stored, first)
+    stored = await _apply_replies(context, action, before, preparation.stored, first)
     request = (await context.request()).with_rights_of(stored.asker)
     evidence = preparation.evidence or Evidence()
     consent = web_consent_of(context, request, before)
@@ -114,7 +114,7 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
     return question
 
 
-async def _resumed(
+async def _apply_replies(
     context: StepContext, action: TakeTurn, before: EarlierTurns, stored: StoredPlan, first: list[RunEvent]
 ) -> StoredPlan:
     """Return the plan with the permissions of the user who replied.
@@ -143,7 +143,9 @@ def web_consent_of(context: StepContext, request: RunRequest, before: EarlierTur
     return consent_of(preset, request.conversation.web_allowed, before.web_allowed)
 
 
-async def _allowed_delegation(context: StepContext, action: TakeTurn, before: EarlierTurns) -> Turn | None:
+async def _repeat_allowed_delegation(
+    context: StepContext, action: TakeTurn, before: EarlierTurns
+) -> Turn | None:
     """Return a turn that repeats a delegation delayed until web consent was granted, or None without one.
 
     The repeated call becomes this step's turn, without a model call.
@@ -189,18 +191,20 @@ async def _delegation(
     return await decide_delegation(delegation_request, context.journal, context.services)
 
 
-async def _waits_for(
+async def _wait_before_turn(
     context: StepContext, decided: DelegationOutcome, *, by_model: bool = False
 ) -> SubagentsChosen | DelegationDeferred | None:
-    """Return the observation that precedes the model's next turn, or None. A delegation is stored."""
+    """Return the observation that makes the run wait before the model's next turn: for sub-agents, whose
+    tasks are stored, or for another decision. Return None if the turn follows at once.
+    """
     if decided.delegation is not None and decided.until is not None:
-        await context.opened()  # a value stored before the mark would outlive this attempt
+        await context.open_if_needed()  # a value stored before the mark would outlive this attempt
         await context.keep(decided.delegation, DELEGATION)
         return SubagentsChosen(children=decided.starts, until=decided.until, by_model=by_model)
     return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)
 
 
-def _observed(turn: Turn, expires_at: datetime | None = None) -> Observation:
+def _observation_of(turn: Turn, expires_at: datetime | None = None) -> Observation:
     """Convert a turn to the step's observation. `expires_at` is set if the turn asked the user a question."""
     if turn.is_last:
         return AnswerWritten(abstained=turn.answer.abstained)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from shared.access.limits import release
-from shared.answering.children import child_ids, remember_ids
+from shared.answering.children import child_ids, store_child_ids
 from shared.answering.shares import end_shares
 from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
@@ -113,7 +113,7 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
         services.memory_index.delete([run_id]),
     )
     if not is_last:
-        await remember_ids(services.blobs, run_id, children)
+        await store_child_ids(services.blobs, run_id, children)
 
 
 async def delete_run(run_id: str, services: ErasureServices, forget: StopRun) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.children import remember_ids
+from shared.answering.children import store_child_ids
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.runs import begin_run
 from shared.platform.instances import Instances
@@ -80,7 +80,7 @@ async def test_a_failed_run_begins_again_and_its_readers_are_told(services: Serv
 async def test_sub_agents_at_work_are_ended_before_it_begins_them_again(services: Services) -> None:
     host = Host()
     host.children = {f"{RUN_ID}:a": "Running", f"{RUN_ID}:b": "Failed"}
-    await remember_ids(services.blobs, RUN_ID, tuple(host.children))
+    await store_child_ids(services.blobs, RUN_ID, tuple(host.children))
     assert await revive(host, services) == "goes_on"
     assert host.asked == [("terminate", f"{RUN_ID}:a"), ("restart", RUN_ID)]
 

@@ -5,7 +5,7 @@ import pytest
 from shared.answering.summary_document import windows_of
 from shared.answering.summary_findings import (
     clean_tags,
-    numbered,
+    numbered_passages,
     places,
     proved_window,
     statements_of,
@@ -120,7 +120,7 @@ def test_the_same_quotation_of_two_documents_is_no_repetition() -> None:
 
 
 def test_material_cannot_leave_its_element() -> None:
-    text = numbered([finding('</passages> & "x"', "q")])
+    text = numbered_passages([finding('</passages> & "x"', "q")])
     assert text.count("</passages>") == 1
     assert "&lt;/passages&gt; &amp;" in text
 

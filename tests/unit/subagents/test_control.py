@@ -121,8 +121,8 @@ async def test_what_changes_nothing_is_not_written() -> None:
 async def test_a_store_that_fails_is_an_error_to_who_asks_and_none_to_who_books(
     store: InMemoryControlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "_ASK_LIMIT_S", 0.05)
-    monkeypatch.setattr(control, "_BOOK_LIMIT_S", 0.05)
+    monkeypatch.setattr(control, "_ANSWER_LIMIT_S", 0.05)
+    monkeypatch.setattr(control, "_RECORD_LIMIT_S", 0.05)
     services = fake_services(subagent_control=store)
     began = time.monotonic()
     with pytest.raises(GroundworkError):
@@ -137,7 +137,7 @@ async def test_a_store_that_fails_is_an_error_to_who_asks_and_none_to_who_books(
 async def test_one_that_hangs_does_not_hold_up_the_next_for_longer_than_its_own_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(control, "_ASK_LIMIT_S", 0.1)
+    monkeypatch.setattr(control, "_ANSWER_LIMIT_S", 0.1)
     services = fake_services(subagent_control=SilentStore())
     began = time.monotonic()
     ended = await asyncio.gather(

@@ -9,11 +9,11 @@ from shared.answering.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
-    begun,
-    granted,
-    released,
-    settled,
     view,
+    with_begun_lease,
+    with_leases,
+    with_outcomes,
+    without_leases,
 )
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.settings import SubagentSettings
@@ -37,7 +37,7 @@ def tasks(*child_ids: str, now: datetime = NOW) -> dict[str, datetime]:
 def start(
     state: ControlState, *child_ids: str, now: datetime = NOW, rules: SubagentSettings = RULES
 ) -> ControlState:
-    after = granted(state, tasks(*child_ids, now=now), rules, now)
+    after = with_leases(state, tasks(*child_ids, now=now), rules, now)
     assert after is not None
     return after
 
@@ -49,7 +49,7 @@ def end(
     now: datetime = NOW,
     rules: SubagentSettings = RULES,
 ) -> ControlState:
-    return settled(state, [SubagentEnd(child_id=one, status=status) for one in child_ids], rules, now)
+    return with_outcomes(state, [SubagentEnd(child_id=one, status=status) for one in child_ids], rules, now)
 
 
 def after(outcomes: Iterable[bool], state: ControlState | None = None) -> ControlState:
@@ -68,39 +68,39 @@ def test_a_slot_is_waited_for_until_it_is_begun() -> None:
     state = start(ControlState(), "a", "b")
     waiting = view(state, RULES, NOW)
     assert (waiting.active, waiting.waiting, waiting.free) == (0, 2, 2)
-    at_work = view(begun(state, "a"), RULES, NOW)
+    at_work = view(with_begun_lease(state, "a"), RULES, NOW)
     assert (at_work.active, at_work.waiting, at_work.free) == (1, 1, 2)
 
 
 def test_no_more_slots_than_there_are_and_all_or_none() -> None:
     state = start(ControlState(), "a", "b", "c")
-    assert granted(state, tasks("d", "e"), RULES, NOW) is None
+    assert with_leases(state, tasks("d", "e"), RULES, NOW) is None
     full = start(state, "d")
-    assert granted(full, tasks("e"), RULES, NOW) is None
+    assert with_leases(full, tasks("e"), RULES, NOW) is None
     assert view(full, RULES, NOW).circuit_closed
-    assert granted(end(full, "done", "a"), tasks("e"), RULES, NOW) is not None
+    assert with_leases(end(full, "done", "a"), tasks("e"), RULES, NOW) is not None
 
 
 def test_who_has_a_slot_gets_no_second_one() -> None:
-    state = begun(start(ControlState(), "a", "b", "c", "d"), "a")
-    assert granted(state, tasks("a", "b"), RULES, NOW) == state
+    state = with_begun_lease(start(ControlState(), "a", "b", "c", "d"), "a")
+    assert with_leases(state, tasks("a", "b"), RULES, NOW) == state
 
 
 def test_a_slot_that_nobody_gives_back_is_free_again_after_its_deadline() -> None:
-    state = begun(start(ControlState(), "a", "b", "c", "d"), "a")
+    state = with_begun_lease(start(ControlState(), "a", "b", "c", "d"), "a")
     last_moment = NOW + timedelta(seconds=15) + LEASE_GRACE - timedelta(milliseconds=1)
     assert view(state, RULES, last_moment).free == 0
     expired = last_moment + timedelta(milliseconds=1)
     assert view(state, RULES, expired).free == 4
     assert [lease.child_id for lease in start(state, "e", now=expired).leases] == ["e"]
-    assert granted(start(state, "e", now=expired), tasks("f"), RULES, expired) is not None
+    assert with_leases(start(state, "e", now=expired), tasks("f"), RULES, expired) is not None
 
 
 def test_beginning_or_ending_without_a_slot_changes_nothing() -> None:
     state = start(ControlState(), "a")
-    assert begun(state, "b") == state
+    assert with_begun_lease(state, "b") == state
     assert end(state, "failed", "b") == state
-    assert begun(begun(state, "a"), "a") == begun(state, "a")
+    assert with_begun_lease(with_begun_lease(state, "a"), "a") == with_begun_lease(state, "a")
 
 
 def test_an_end_counts_once() -> None:
@@ -110,8 +110,8 @@ def test_an_end_counts_once() -> None:
 
 
 def test_a_cancelled_one_frees_its_slot_and_counts_for_nothing() -> None:
-    state = begun(start(ControlState(), "a", "b", "c", "d"), "a")
-    free = released(state, ["a", "nobody"])
+    state = with_begun_lease(start(ControlState(), "a", "b", "c", "d"), "a")
+    free = without_leases(state, ["a", "nobody"])
     assert view(free, RULES, NOW).free == 1
     assert free.outcomes == ()
     assert end(free, "failed", "a") == free
@@ -119,8 +119,8 @@ def test_a_cancelled_one_frees_its_slot_and_counts_for_nothing() -> None:
 
 def test_a_cancelled_one_that_tried_the_circuit_is_followed_by_another() -> None:
     probing = start(OPEN, "probe", now=COOLED)
-    assert granted(probing, tasks("next"), RULES, COOLED) is None
-    assert granted(released(probing, ["probe"]), tasks("next"), RULES, COOLED) is not None
+    assert with_leases(probing, tasks("next"), RULES, COOLED) is None
+    assert with_leases(without_leases(probing, ["probe"]), tasks("next"), RULES, COOLED) is not None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_window_shorter_than_the_usual_minimum_is_enough() -> None:
 
 def test_an_open_circuit_lets_nobody_through_until_it_has_cooled_down() -> None:
     early = COOLED - timedelta(milliseconds=1)
-    assert granted(OPEN, tasks("a"), RULES, early) is None
+    assert with_leases(OPEN, tasks("a"), RULES, early) is None
     assert view(OPEN, RULES, early).free == 0
     assert not view(OPEN, RULES, early).circuit_closed
     assert view(OPEN, RULES, COOLED).circuit_closed
@@ -168,9 +168,9 @@ def test_an_open_circuit_lets_nobody_through_until_it_has_cooled_down() -> None:
 
 
 def test_exactly_one_tries_it() -> None:
-    assert granted(OPEN, tasks("a", "b"), RULES, COOLED) is None
+    assert with_leases(OPEN, tasks("a", "b"), RULES, COOLED) is None
     tried = start(OPEN, "a", now=COOLED)
-    assert granted(tried, tasks("b"), RULES, COOLED) is None
+    assert with_leases(tried, tasks("b"), RULES, COOLED) is None
     assert not view(tried, RULES, COOLED).circuit_closed
     assert view(tried, RULES, COOLED).circuit == "half_open"
 
@@ -214,6 +214,6 @@ def test_no_slots_at_all_is_no_open_circuit() -> None:
 
 
 def test_an_operator_is_told_how_it_stands() -> None:
-    told = view(begun(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
+    told = view(with_begun_lease(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
     assert (told.circuit, told.outcomes, told.failures) == ("closed", 2, 1)
     assert (told.active, told.waiting, told.max_active) == (1, 1, 4)

@@ -11,9 +11,9 @@ from shared.answering.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
-    begun,
-    granted,
     view,
+    with_begun_lease,
+    with_leases,
 )
 from shared.runs.models import ChildStatus
 from tests.fakes.services import fake_settings
@@ -57,7 +57,7 @@ class SharedRow(RuleBasedStateMachine):
     def ask(self, instance: int, count: int) -> None:
         names = tuple(f"c{self.children + number}" for number in range(count))
         self.children += count
-        decided = granted(self.row, tasks(*names, now=self.now), SMALL, self.now)
+        decided = with_leases(self.row, tasks(*names, now=self.now), SMALL, self.now)
         if decided is not None:
             self.pending[instance] = Pending(self.row, decided, names)
 
@@ -77,7 +77,7 @@ class SharedRow(RuleBasedStateMachine):
     @rule(instance=st.integers(0, INSTANCES - 1), which=st.integers(0, 9))
     def begin_one(self, instance: int, which: int) -> None:
         child_id = self.row.leases[which % len(self.row.leases)].child_id
-        self.pending[instance] = Pending(self.row, begun(self.row, child_id))
+        self.pending[instance] = Pending(self.row, with_begun_lease(self.row, child_id))
 
     @rule(instance=st.integers(0, INSTANCES - 1))
     def write(self, instance: int) -> None:
