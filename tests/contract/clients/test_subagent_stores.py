@@ -81,8 +81,8 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow for slow storage here. In production, no sub-agent is better than a long wait."""
-    monkeypatch.setattr("shared.answering.control._ASK_LIMIT_S", 100.0)
-    monkeypatch.setattr("shared.answering.control._BOOK_LIMIT_S", 100.0)
+    monkeypatch.setattr("shared.answering.control._ANSWER_LIMIT_S", 100.0)
+    monkeypatch.setattr("shared.answering.control._RECORD_LIMIT_S", 100.0)
 
 
 class Instances:
