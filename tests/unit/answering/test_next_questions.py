@@ -88,6 +88,43 @@ def test_another_kind_of_question_about_the_same_thing_is_kept() -> None:
     assert kept(question, asked=asked, answer=answer) == (question,)
 
 
+LEASE = "When does the lease of hall 4 end?"
+TERM = (
+    "It ends on 31 December 2032. You may leave in 2027, with notice of nine months and against a payment of "
+    "three monthly rents."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "answer"),
+    [
+        ("How long is the notice to leave?", LEASE, TERM),
+        ("How often must the bearing be greased?", "What is due?", "Grease the bearing every 500 hours."),
+        ("May I forward the e-mail?", "How do I report it?", "Don't forward the e-mail; click Report."),
+        ("Wie oft muss das Lager gefettet werden?", "Was ist fällig?", "Das Lager wird monatlich gefettet."),
+    ],
+)
+def test_a_question_for_a_value_in_the_answer_is_dropped(question: str, asked: str, answer: str) -> None:
+    assert kept(question, asked=asked, answer=answer) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "answer"),
+    [
+        ("What is the monthly rent for hall 4?", LEASE, TERM),
+        (
+            "What is being done about late deliveries?",
+            "What were the main causes of late deliveries in April?",
+            "Roadworks (41 %) and missing paperwork (22 %).",
+        ),
+    ],
+)
+def test_a_question_with_words_of_the_answer_that_it_leaves_open_is_kept(
+    question: str, asked: str, answer: str
+) -> None:
+    assert kept(question, asked=asked, answer=answer) == (question,)
+
+
 def test_an_earlier_question_of_the_thread_is_not_suggested_again() -> None:
     assert worth_asking([FILTER], ASKED, ANSWER, ["How often do I replace the filter?"]) == ()
 
