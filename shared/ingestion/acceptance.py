@@ -28,7 +28,8 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "9"  # Version of the parsing, chunking and naming rules. Raising it reingests every document.
+# Version of the parsing, chunking and naming rules. Raising it reingests every document.
+RULES_VERSION = "10"
 
 
 async def accept(task: IngestTask) -> Accepted:

@@ -2,15 +2,15 @@
 
 The text of a section is packed into blocks up to the limit, with one sentence of overlap. A table is a
 separate block that starts with the line introducing it, such as its unit. A long table is split between rows,
-and each part repeats the header. The heading path is embedded with the text and stored in a separate field.
-No block exceeds the limit, whatever the input.
+but never just before the last one, and each part repeats the header. The heading path is embedded with the
+text and stored in a separate field. No block exceeds the limit, whatever the input.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice, takewhile
+from itertools import accumulate, groupby, islice, takewhile
 
 from shared.documents.models import Chunk, Element, Figure
 from shared.evidence.cues import cues_of_part
@@ -283,7 +283,7 @@ class _Packer:
             rows: list[str] = []
             for row, tokens in list(zip(lines, sizes, strict=True))[len(header) :]:
                 rows += [row] if tokens <= room else [text for text, _ in self._words_within(row, room)]
-            for run, _ in _runs(rows, self._row_sizes(rows), room):
+            for run in _row_runs(rows, self._row_sizes(rows), room):
                 yield place, "\n".join([*header, *run])
 
     def _row_sizes(self, rows: Sequence[str]) -> list[int]:
@@ -318,6 +318,19 @@ def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tu
         size += tokens
     if run:
         yield run, size
+
+
+def _row_runs(rows: Sequence[str], sizes: Sequence[int], limit: int) -> list[list[str]]:
+    """Group the rows of a table into runs of at most `limit` tokens. The last two are about equally long: a
+    single last row would be found and shown without the rows that explain it.
+    """
+    runs = [run for run, _ in _runs(rows, sizes, limit)]
+    if len(runs) < 2:
+        return runs
+    pair = [*runs[-2], *runs[-1]]
+    ends = list(accumulate(sizes[-len(pair) :]))
+    cut = min(range(1, len(pair)), key=lambda count: max(ends[count - 1], ends[-1] - ends[count - 1]))
+    return [*runs[:-2], pair[:cut], pair[cut:]]
 
 
 def plain_row(line: str) -> str:

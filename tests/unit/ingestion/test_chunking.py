@@ -123,6 +123,16 @@ def test_a_long_table_is_split_by_rows_under_its_header() -> None:
     assert [line for c in found for line in c.text.splitlines()[2:]] == rows
 
 
+@pytest.mark.parametrize("count", range(9, 20))
+def test_the_last_row_of_a_table_is_never_alone(count: int) -> None:
+    rows = [f"| item {number} | {number} |" for number in range(count)]
+    table = Element(kind="table", text="\n".join(["| item | price |", "| --- | --- |", *rows]))
+    found = chunks(table, max_tokens=27 + SPECIAL)
+    parts = [c.text.splitlines()[2:] for c in found]
+    assert [row for part in parts for row in part] == rows
+    assert abs(len(parts[-1]) - len(parts[-2])) <= 1
+
+
 def test_a_table_is_shown_with_its_markup_and_embedded_without() -> None:
     text = "| | 2019 |\n| --- | --- |\n| Net sales | $ 4 |\n| R\\|D | - |"
     (chunk,) = chunks(heading("Results"), Element(kind="table", text=text, page_number=1))
