@@ -56,6 +56,7 @@ class ParsedDocument(Model):
         elements: elements in reading order.
         page_count: pages, slides or sheets; None for formats without them.
         title, author: from the file's properties; None if missing or meaningless.
+        date: day on which an e-mail was sent, in ISO 8601, at the sender's place; None for other formats.
         unreadable_pages: number of pages without readable text.
         warnings: sentences for users, such as "Pages 3-5 hold no text (scanned?)".
     """
@@ -65,6 +66,7 @@ class ParsedDocument(Model):
     unreadable_pages: int = 0
     title: str | None = None
     author: str | None = None
+    date: str | None = None
     warnings: tuple[str, ...] = ()
 
 

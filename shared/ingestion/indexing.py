@@ -368,7 +368,8 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         title=metadata.title,
         document_type=metadata.document_type,
         upload_date=now(),
-        document_date=first_instant(metadata.date),
+        # A model may take a date in the subject of an e-mail for the date of the e-mail.
+        document_date=first_instant(parsed.date or metadata.date),
         author=metadata.author or parsed.author,
         department=metadata.department,
         language=metadata.language,

@@ -217,6 +217,7 @@ class ParsedFile(Model):
 
     Attributes:
         figures: figures to index; their pictures are in the version's folder.
+        date: day on which an e-mail was sent, in ISO 8601; None for other formats.
         opening: the first 6,000 characters of text, used for metadata.
         unread_pages: pages without text that no text recognition has read.
         unreadable_pages: number of pages without readable text.
@@ -228,6 +229,7 @@ class ParsedFile(Model):
     page_count: int | None = None
     title: MetadataName | None = None
     author: MetadataName | None = None
+    date: str | None = None
     first_heading: MetadataName | None = None
     opening: str = ""
     unread_pages: tuple[int, ...] = ()

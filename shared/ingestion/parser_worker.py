@@ -233,6 +233,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
         page_count=document.page_count,
         title=document.title,
         author=document.author,
+        date=document.date,
         first_heading=_first_heading(elements),
         opening=_opening(elements),
         unread_pages=tuple(pages.unread) if pages is not None else (),

@@ -6,6 +6,7 @@ from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
@@ -44,8 +45,19 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
         elements=(*elements, *_body(message)),
         title=subject or None,
         author=_header(message, "From") or None,
+        date=_sent_on(message),
         warnings=(left_out,) if attached else (),
     )
+
+
+def _sent_on(message: EmailMessage) -> str | None:
+    """Return the day on which the message was sent, in the sender's time zone; None if the header is missing
+    or malformed.
+    """
+    try:
+        return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
+    except _HEADER_ERRORS:
+        return None
 
 
 def _body(message: EmailMessage) -> tuple[Element, ...]:

@@ -59,6 +59,17 @@ async def test_a_dropped_file_becomes_a_searchable_document(services: Services, 
     assert await step_results(services, name) == []
 
 
+async def test_an_email_has_the_date_on_which_it_was_sent(services: Services) -> None:
+    name = unique(".eml")
+    mail = (
+        "From: Ada <ada@example.org>\nSubject: Limits of 2024\nDate: Fri, 08 Mar 2024 23:30:00 -0500\n\n"
+        "The highest pressure is 16 bar.\n"
+    )
+    assert await dropped(services, name, mail) == "ready"
+    (document,) = await documents_of(services, name)
+    assert document["document_date"] == "2024-03-08T00:00:00Z"  # not 2024, which the model reads
+
+
 async def test_the_same_bytes_again_cost_no_model_call_and_no_index_write(
     services: Services, name: str, embedder: CountingEmbedder, chat_model: CountingChatModel
 ) -> None:

@@ -29,6 +29,7 @@ def test_a_mail_is_its_subject_its_head_and_its_body(parse: Parse) -> None:
         ("paragraph", "it is 3 m."),
     ]
     assert (document.title, document.author) == ("Größe der Pumpe", "Ada <ada@example.org>")
+    assert document.date == "2024-03-01"
 
 
 def test_html_comes_before_plain_text_and_attachments_are_named(parse: Parse) -> None:
@@ -48,6 +49,7 @@ def test_an_unknown_character_set_and_malformed_headers_do_no_harm(parse: Parse)
     document = parse(content, ".eml")
     assert document.elements[0].text == "Pump"
     assert document.elements[-1].text == "Body."
+    assert document.date is None
 
 
 def test_text_that_is_no_mail_is_refused(parse: Parse) -> None:
