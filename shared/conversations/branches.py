@@ -1,4 +1,5 @@
-"""Branches: new threads that share the turns of another thread up to a run.
+"""Branches of conversations: new threads that start with a copy of another thread's turns up to a certain
+run.
 
 Both threads refer to the same runs by the same numbers. So an answer, its sources and its rating exist once,
 and a run is erased with the last thread that shows it. Threads that share turns have the same `family`.
@@ -46,17 +47,20 @@ async def branch_thread(
     turns = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
     shared = [turn for turn in turns if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
-        raise _no_such_turn()  # The thread was cleared in the meantime.
+        # The thread was cleared after the run was found.
+        raise _no_such_turn()
     if any(turn.with_files for turn in shared):
         raise ConflictError(
             "Answers of this conversation may quote its files, which stay in it.",
-            "Ask again in a new conversation, or branch at an earlier answer.",
+            "Ask again in a new conversation, or choose an earlier answer as the end of the branch.",
         )
     if any([await _is_at_work(turn, services.runs) for turn in shared]):
-        raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
+        raise ConflictError(
+            "An answer of this thread is still being written.", "Wait for the answer, or stop it."
+        )
     thread = _branch_of(parent, shared, title or "", thread_id)
     copied_turns = [
-        # Memory stores each run once, with its original thread.
+        # Episodic memory stores each run once, with its original thread, so count the copies as stored.
         turn.model_copy(update={"thread_id": thread_id, "is_remembered": True})
         for turn in shared
     ]
@@ -77,7 +81,7 @@ async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:
 
 
 async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads: ThreadStore) -> bool:
-    """Return whether one of the threads in `relatives` also shows the run of the turn."""
+    """Return whether one of the threads in `relatives` shows the same run as this turn."""
     for thread in relatives:
         same = await threads.turn(thread.owner_id, thread.thread_id, turn.number)
         if same is not None and same.run_id == turn.run_id and is_shown(same, thread):
@@ -86,10 +90,11 @@ async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads:
 
 
 def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_id: str) -> Thread:
-    """Return a new thread with these turns, newest first. The summary is kept only if it covers no turns that
-    the branch hides.
+    """Return a new thread for these turns of `parent`, which are listed newest first. The summary is copied
+    unless it covers later turns than these.
     """
-    through, hidden = shared[0].number, shared[-1].number - 1  # Older turns are not shared.
+    # Turns before the oldest shared one aren't copied, so the branch counts them as cleared.
+    through, hidden = shared[0].number, shared[-1].number - 1
     knows_summary = parent.summarised_count <= through
     now = datetime.now(UTC)
     return Thread(
@@ -124,7 +129,9 @@ async def _is_at_work(turn: ThreadTurn, runs: RunStore) -> bool:
 async def _require_unchanged(
     parent: Thread, branch: ThreadView, user: UserContext, services: ConversationServices
 ) -> None:
-    """Delete the branch and raise if the parent was cleared or deleted while it was created."""
+    """Delete the branch and raise an error if its parent was cleared or deleted while the branch was
+    created.
+    """
     now = await services.threads.get(parent.owner_id, parent.thread_id)
     if now is None or now.is_deleted or now.cleared_count != parent.cleared_count:
         await delete_thread(branch.thread_id, user, services)

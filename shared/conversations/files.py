@@ -27,10 +27,13 @@ from shared.platform.errors import ConflictError, DocumentNotFoundError, FileFai
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentStatus
 
-MAX_FILES_AT_ONCE = 5  # added between two questions; a prompt has no room for more
-MAX_FILES = 20  # of one thread; each question reads all their rows (unmeasured)
+# Maximum number of files added between two questions. A prompt has no room for more.
+MAX_FILES_AT_ONCE = 5
+# Maximum number of files in a thread. Each question reads the rows of all of them (unmeasured).
+MAX_FILES = 20
 _TURNS_READ = 30
-_CLOCK_SKEW = timedelta(minutes=1)  # Tolerance for clock skew between the storage account and the app.
+# Tolerance for the difference between the clocks of the storage account and the app.
+_CLOCK_SKEW = timedelta(minutes=1)
 
 
 class ThreadFile(Model):
@@ -48,7 +51,7 @@ class ThreadFile(Model):
     hint: str | None = Field(default=None, description="How to resolve the problem.")
     failure: FileFailure | None = Field(default=None, description="Stable error code of a failure.")
     warnings: tuple[str, ...] = Field(
-        default=(), description="Descriptions of the parts that could not be read."
+        default=(), description="Sentences about the parts of the file that could not be read."
     )
 
 
@@ -99,27 +102,33 @@ async def announce_file(thread_id: str, name: str, user: UserContext, services: 
 
     Raises:
         NotFoundError: as `owned_thread`.
-        ConflictError: it would have too many.
+        ConflictError: the thread would have too many files.
     """
     thread = await owned_thread(thread_id, user, services.threads)
     others = [file for file in await stored_files(thread_id, services) if file.name != name]
     if len(others) >= MAX_FILES:
-        raise ConflictError(f"A conversation has at most {MAX_FILES} files.", "Remove one, or begin another.")
+        raise ConflictError(
+            f"A conversation has at most {MAX_FILES} files.", "Remove a file, or begin another conversation."
+        )
     if sum(file.since > thread.updated_at for file in others) >= MAX_FILES_AT_ONCE:
-        raise ConflictError(f"A question has at most {MAX_FILES_AT_ONCE} new files.", "Ask about them first.")
+        raise ConflictError(
+            f"A question has at most {MAX_FILES_AT_ONCE} new files.",
+            "Ask about the files already added, then add more.",
+        )
     await _note_files(thread, user, services.threads)
 
 
 async def keep_if_wanted(
     thread_id: str, name: str, user: UserContext, services: ConversationServices
 ) -> None:
-    """Remove a file whose thread was deleted while the file was being written.
+    """Record the new file in its thread. If the thread was deleted while the file was being written, remove
+    the file and raise an error.
 
     Raises:
-        NotFoundError: it was.
+        NotFoundError: the thread was deleted.
     """
     try:
-        # If the thread was cleared in the meantime, it no longer records that it has files.
+        # Clearing the thread in the meantime also cleared the record that it has files, so write it again.
         await _note_files(await owned_thread(thread_id, user, services.threads), user, services.threads)
     except NotFoundError:
         await remove_file(name, services)
@@ -137,7 +146,8 @@ async def _note_files(thread: Thread, user: UserContext, threads: ThreadStore) -
 async def remove_from_thread(
     thread_id: str, doc_id: str, user: UserContext, services: ConversationServices
 ) -> RemovedFile:
-    """Remove a file from a thread, and clear the turns that may quote it. Idempotent.
+    """Remove a file from a thread. All turns are cleared if some were asked since the file was added, because
+    they may quote it. Idempotent.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -147,9 +157,11 @@ async def remove_from_thread(
     files = await stored_files(thread_id, services)
     file = next((one for one in files if one.doc_id == doc_id), None)
     if file is None:
-        raise DocumentNotFoundError(f"The thread has no file {doc_id[:64]!r}.", "List its files.")
+        raise DocumentNotFoundError(
+            f"The thread has no file {doc_id[:64]!r}.", "List the files of the thread."
+        )
     await hide_file(file.name, services)
-    # Read the turns after the file is hidden, because later questions can't use it.
+    # Read the turns after hiding the file: questions asked from then on can't use it.
     turns = await services.threads.turns(user.user_id, thread_id, _TURNS_READ)
     since = file.since - _CLOCK_SKEW
     was_used = any(turn.with_files and turn.asked_at >= since and is_shown(turn, thread) for turn in turns)

@@ -54,14 +54,14 @@ from shared.retrieval.keyword_query import keyword_query
 from shared.retrieval.secured_index import SecuredIndex
 
 MAX_RECALLED = 10
-# Number of candidates per ranking (unmeasured; a user has hundreds of memories, not millions).
+# Number of candidates per ranking (unmeasured). A user has hundreds of memories, not millions.
 _CANDIDATES = 30
 _FIELDS = ("memory_id", "thread_id", "question", "answer_summary", "created_at", "doc_ids")
 _SCORE = "@search.score"
 
 
 class Memories:
-    """The memory index, limited to the memories of one user."""
+    """Access to the memories of one user. Queries can't reach other users' rows in the index."""
 
     def __init__(self, index: SearchIndex, user: UserContext | None) -> None:
         """Limit `index` to the memories of `user`.
@@ -77,12 +77,12 @@ class Memories:
         self._own = f"user_id eq {quote(user.user_id)}"
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """Run a search, and return only rows that belong to the user."""
+        """Search the user's memories. The request's filter is combined with one on the user."""
         trimmed = all_of(self._own, request.filter)
         return await self._index.search(request.model_copy(update={"filter": trimmed}))
 
     async def newest(self, limit: int, skip: int = 0) -> list[Memory]:
-        """Return up to `limit` memories, newest first, without the `skip` newest ones."""
+        """Return up to `limit` memories, newest first, after skipping the `skip` newest ones."""
         request = SearchRequest(
             select=_FIELDS, order_by=("created_at desc", "memory_id asc"), top=limit, skip=skip
         )
@@ -104,8 +104,8 @@ class MemorySearch:
         self._user = user
 
     async def recall(self, query: str, top_k: int = 5) -> list[Memory]:
-        """Return the user's earlier questions that are relevant to `query`, best first. Scores are as in
-        block search.
+        """Return the earlier questions of the user that are relevant to `query`, best first, with scores from
+        0 to 1.
 
         Args:
             top_k: clamped to 1-10.
@@ -124,7 +124,7 @@ class MemorySearch:
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
-    """Return the memories without the answers that cite documents which their owner can no longer read."""
+    """Return the memories, but remove answers that cite documents that the user can no longer read."""
     cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
     readable = await documents.get_many(sorted(cited))
     return [
@@ -146,18 +146,25 @@ def _memory(row: IndexRow, score: float | None = None) -> Memory:
     )
 
 
-_TURNS_READ = 50  # per thread and message: enough to catch up after the queue was stopped
+# Turns read per thread and message, enough to catch up after the queue was stopped.
+_TURNS_READ = 50
 _WRITE_TRIES = 4
-_MAX_TRIES = 7  # pauses of 10 s, doubled: 21 minutes in total, then the poison queue
+# After seven retries, with pauses that double from 10 s to a total of 21 minutes, the message goes to the
+# poison queue.
+_MAX_TRIES = 7
 _FIRST_PAUSE_S = 10.0
-_DELETED_AT_ONCE = 1000  # the service's limit
-_MAX_LISTED = 100_000  # the service's limit of `skip`
+# The search service deletes at most this many rows per request.
+_DELETED_AT_ONCE = 1000
+# The search service limits `skip` to this number.
+_MAX_LISTED = 100_000
 _DELETE_ROUNDS = 50
-_INDEX_LAG_S = 1.0  # Delay until deletions become visible in the index; usually it is shorter.
+# Delay before deletions become visible in the index. Usually it is shorter.
+_INDEX_LAG_S = 1.0
 
 
 async def remember(task: RememberTask, services: ConversationServices) -> None:
-    """Summarise and remember the answered turns of a thread that are still pending.
+    """Summarise a thread if necessary, and store its answered turns in episodic memory. Turns already stored
+    are skipped.
 
     Raises:
         GroundworkError: it failed permanently. After a temporary failure a later message retries instead.
@@ -189,7 +196,7 @@ async def list_memories(
 
 
 async def forget_all(user: UserContext, memory_index: SearchIndex, threads: ThreadStore) -> MemoriesDeleted:
-    """Delete all memories of the user. Questions asked before now are not remembered later either."""
+    """Delete all memories of the user. Questions asked before now won't be remembered later either."""
     memories = Memories(memory_index, user)
     await threads.forget_before(user.user_id, datetime.now(UTC))
     deleted: set[str] = set()
@@ -197,7 +204,8 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
         ids = set(await memories.ids(_DELETED_AT_ONCE))
         if not ids:
             break
-        if ids <= deleted:  # The deleted rows are still visible.
+        # The index still shows the deleted rows.
+        if ids <= deleted:
             await asyncio.sleep(_INDEX_LAG_S)
         await memory_index.delete(sorted(ids))
         deleted |= ids
@@ -205,7 +213,7 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
 
 
 async def switch_memory(switch: MemorySwitch, user: UserContext, threads: ThreadStore) -> MemorySwitch:
-    """Switch the user's memory on or off. While it is off, nothing is remembered or recalled, but existing
+    """Switch the user's memory on or off. While it is off, no question is remembered or recalled. Existing
     memories are kept.
 
     Questions asked while it was off are never remembered.
@@ -250,12 +258,15 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
             "doc_ids": list(turn.doc_ids),
         }
         await memory_index.upload([row])
-        # The turn was deleted during the write, possibly before the row existed.
+        # The turn was deleted while its memory was being written, perhaps before the row existed, so delete
+        # the row again.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
     with suppress(
-        ConflictError, NotFoundError
-    ):  # The turn was erased, or another task was faster; the write is idempotent.
+        ConflictError,
+        NotFoundError,
+        # The turn was erased, or another task has already recorded it. Writing the memory twice is harmless.
+    ):
         await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 
 
@@ -287,7 +298,9 @@ async def _summarise(
 
 
 async def _keep_summary(thread: Thread, summary: str, through: int, threads: ThreadStore) -> None:
-    """Store the summary, unless the thread was cleared or another task has summarised it in the meantime."""
+    """Store the summary in the thread, unless the thread was cleared in the meantime or another task has
+    stored a newer summary.
+    """
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
         if current is None or current.is_deleted or current.cleared_count != thread.cleared_count:

@@ -8,12 +8,13 @@ from pydantic import Field, StringConstraints
 from shared.platform.models import Model
 from shared.runs.models import ID_PATTERN, Feedback, RunAnswer, RunStatus
 
-MAX_TITLE_CHARS = 120  # fits on one line of a list
+# Fits on one line of a list.
+MAX_TITLE_CHARS = 120
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
 
 
 class ActiveRun(Model):
-    """The run of a thread that is in progress or waits for its owner's reply."""
+    """Run of a thread that is in progress, or waits for a reply to a clarification."""
 
     run_id: str = Field(description="Id of the run.")
     status: Literal["running", "waiting"] = Field(description="Status.")
@@ -55,7 +56,8 @@ class Thread(Model):
 
 
 class ThreadTurn(Model):
-    """A stored turn, with the data that later questions need. The complete answer is stored with its run.
+    """Stored turn of a thread, reduced to the data that later questions need. The complete answer is stored
+    with its run.
 
     Attributes:
         answer: excerpt of the answer; empty until it is committed.
@@ -90,12 +92,10 @@ class ThreadPage(Model):
 
 
 class Branch(Model):
-    """The origin of a branch: one of the caller's threads, and the last run that the branch shares with
-    it.
-    """
+    """Start of a branch: one of the caller's threads, and the last of its runs that the branch includes."""
 
-    thread_id: str = Field(pattern=ID_PATTERN, description="Id of the thread to branch.")
-    run_id: str = Field(pattern=ID_PATTERN, description="Id of the last run to share.")
+    thread_id: str = Field(pattern=ID_PATTERN, description="Id of the thread from which the branch starts.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Id of the last run that the branch includes.")
 
 
 class NewThread(Model):
@@ -105,7 +105,7 @@ class NewThread(Model):
         default=None, description="Title of the thread. If omitted, the first question becomes the title."
     )
     branch: Branch | None = Field(
-        default=None, description="Thread and run up to which the new thread copies the turns."
+        default=None, description="Thread whose turns the new thread copies, and the last run to copy."
     )
 
 
@@ -126,7 +126,7 @@ class ThreadView(Model):
     title: str = Field(description="Title of the thread.")
     created_at: datetime = Field(description="Time at which the thread was created.")
     updated_at: datetime = Field(description="Time of the last question.")
-    turn_count: int = Field(description="Number of questions.")
+    turn_count: int = Field(description="Number of questions in the thread.")
     active_run: ActiveRun | None = None
 
 
@@ -139,7 +139,7 @@ class ThreadList(Model):
 
 
 class RunItem(Model):
-    """A run as listed. GET /api/runs/{run_id} returns its answer."""
+    """Entry for a run in a list. GET /api/runs/{run_id} returns its answer."""
 
     run_id: str = Field(description="Id of the run.")
     thread_id: str = Field(description="Id of the thread.")
@@ -170,7 +170,7 @@ class AnsweredClarification(Model):
 
 
 class ThreadMessage(Model):
-    """A turn as shown to its owner: the question, and the answer once it is stored.
+    """Turn of a thread as shown to its owner: the question, and the answer once it is stored.
 
     Attributes:
         clarification: the run's last clarification, if answered and while the run's log exists.
@@ -205,8 +205,8 @@ class MessageList(Model):
 
 
 class RememberTask(Model):
-    """Message of the queue `turns`: a turn was answered and may be remembered. `tries` counts failed
-    attempts.
+    """Message in the queue `turns`: a turn was answered, and episodic memory may store it. `tries` counts
+    failed attempts.
     """
 
     owner_id: str
@@ -216,7 +216,7 @@ class RememberTask(Model):
 
 
 class EraseTask(Model):
-    """Message of the queue `erasures`: turns of a thread must be erased.
+    """Message in the queue `erasures`: erase the cleared or deleted turns of a thread.
 
     Attributes:
         through: number of the last turn.
@@ -236,7 +236,8 @@ class ConversationSummary(Model):
 
 
 class Memory(Model):
-    """A remembered turn. `memory_id` is the id of its run, and searches set `score` (0-1).
+    """Memory of an earlier turn. `memory_id` is the id of the turn's run, and `score` (0-1) is only set by
+    searches.
 
     Attributes:
         answer_summary: also empty if the answer cites a document that the owner can no longer read.
@@ -248,14 +249,16 @@ class Memory(Model):
     question: str = Field(description="The remembered question.")
     answer_summary: str
     created_at: datetime = Field(description="Time at which the question was asked.")
-    score: float | None = Field(default=None, description="Relevance, 0-1; null in lists.")
+    score: float | None = Field(
+        default=None, description=("Relevance to the search from 0 to 1; null in lists.")
+    )
     doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 
 
 class MemorySwitch(Model):
     """Body and response of PUT /api/memory."""
 
-    is_on: bool = Field(description="Whether questions are remembered and recalled.", strict=True)
+    is_on: bool = Field(description="Whether the user's questions are remembered and recalled.", strict=True)
 
 
 class MemoryList(Model):

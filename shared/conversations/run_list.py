@@ -1,6 +1,4 @@
-"""The list of a user's runs, newest first, which joins the turns of all their threads with the run
-records.
-"""
+"""List of a user's runs, newest first. It combines the turns of all threads with the stored runs."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +12,8 @@ from shared.platform.concurrency import run_together
 from shared.platform.cursors import read_cursor, write_cursor
 from shared.runs.journal import current_record
 
-_MOST_TURNS = 20_000  # about 2 kB each, a thousand per call; years of questions
+# Maximum number of turns read: years of questions, at about 2 kB each and a thousand per request.
+_MOST_TURNS = 20_000
 _CURSOR = re.compile(r"[0-9T:.+-]{25,32} [A-Za-z0-9_-]{1,64}")
 
 
@@ -36,7 +35,7 @@ async def list_runs(
 
 
 async def _turns(user: UserContext, threads: ThreadStore) -> list[ThreadTurn]:
-    """Return the turns that the user can still see."""
+    """Return the turns of all threads that the user can still see."""
     cleared = {
         thread.thread_id: thread.cleared_count
         async for thread in threads.of_owner(user.user_id)

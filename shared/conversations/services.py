@@ -12,7 +12,7 @@ from shared.runs.run_store import RunStore
 
 
 class ConversationServices(DocumentServices, Protocol):
-    """The external services that conversations need."""
+    """Clients and stores that conversations need."""
 
     memory_index: SearchIndex
     chat_model: ChatModel

@@ -16,14 +16,18 @@ from shared.platform.cursors import read_cursor, write_cursor
 from shared.platform.errors import NotFoundError
 from shared.platform.tables import Change, Entity, Table, revision_of
 
-_LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
+# Keys count down from this time in the year 5138, so that the newest threads come first.
+_LAST_MICROSECOND = 10**17
 _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
 _MEMORY_OFF = "memory-off"
-MAX_TURNS_AT_ONCE = 25  # at most 37 KB each on the wire: one transaction stays below 1 MB
-_EVERY = 1_000_000_000  # no limit on deleted rows
-_BEHIND_DIGITS = ":"  # sorts after every digit
+# A turn takes at most 37 KB on the wire, so one transaction stays below 1 MB.
+MAX_TURNS_AT_ONCE = 25
+# Large enough to delete all rows.
+_EVERY = 1_000_000_000
+# This character sorts after every digit.
+_BEHIND_DIGITS = ":"
 
 
 class ThreadStore:
@@ -45,7 +49,8 @@ class ThreadStore:
         changes += [Change("insert", _turn_row(thread.owner_id, turn)) for turn in turns]
         try:
             revision, *_ = await self._table.change(changes)
-        except NotFoundError:  # The table doesn't exist yet.
+        # The table doesn't exist yet.
+        except NotFoundError:
             await self._table.ensure()
             revision, *_ = await self._table.change(changes)
         return thread.model_copy(update={"revision": revision})
@@ -56,7 +61,8 @@ class ThreadStore:
         return None if entity is None else _thread(entity)
 
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Replace `old` by `new` unless it has changed, and insert or replace a turn in the same transaction.
+        """Replace the stored thread `old` by `new`, and insert or replace a turn in the same transaction. If
+        `old` has changed since it was read, nothing is written.
 
         Raise ConflictError if it changed, NotFoundError if it no longer exists.
         """
@@ -122,17 +128,17 @@ class ThreadStore:
         await self._table.delete(_partition(owner_id), _turn_key(turn.thread_id, turn.number))
 
     async def unerased(self) -> AsyncIterator[Thread]:
-        """Yield the threads of all owners that have pending erasures. For maintenance only."""
+        """Yield the threads of all owners that have turns still to be erased. For maintenance only."""
         async for entity in self._table.query("is_erasing eq true"):
             yield _thread(entity)
 
     async def forget_before(self, owner_id: str, moment: datetime) -> None:
-        """Record that turns asked before `moment` must not be remembered."""
+        """Record that questions asked before `moment` must not be remembered."""
         row = {"PartitionKey": _partition(owner_id), "RowKey": _FORGOTTEN, "moment": moment.isoformat()}
         await self._table.put(row)
 
     async def forgotten_until(self, owner_id: str) -> datetime | None:
-        """Return the last moment passed to `forget_before`."""
+        """Return the latest moment passed to `forget_before` for this owner, or None."""
         entity = await self._table.get(_partition(owner_id), _FORGOTTEN)
         return None if entity is None else datetime.fromisoformat(entity["moment"])
 
@@ -175,7 +181,7 @@ def _place_key(thread: Thread) -> str:
 
 
 def _turn_key(thread_id: str, number: int) -> str:
-    # The separator is a dot, which ids can't contain, because one id may be a prefix of another.
+    # Separate the parts with a dot, which ids can't contain: one id may be a prefix of another.
     return f"turn-{thread_id}.{_LAST_NUMBER - number:08d}"
 
 

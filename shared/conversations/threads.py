@@ -52,14 +52,19 @@ from shared.runs.models import (
 from shared.runs.run_log import RunLog
 from shared.runs.run_state import fold
 
-TURNS_READ = 30  # per question: more than can be left unsummarised under the constant `turns`
+# Turns read per question. Memory summarises older turns before as many remain.
+TURNS_READ = 30
 Check = Callable[[ThreadView], None]
 """Raises when a change is not to be made to the thread as it is."""
 
-_PAGE_OF_SEARCH, _MOST_PAGES = 100, 20  # the last 2,000 threads, more than one person has
-_MOST_TURNS = 5_000  # of all threads: half a year at thirty questions a day
-_LONGEST_RUN = timedelta(days=4)  # a clarification waits for three
-_TRIES = 8  # of a write that conflicts with others
+# The search covers the last 2,000 threads, more than one person has.
+_PAGE_OF_SEARCH, _MOST_PAGES = 100, 20
+# Turns of all threads that are searched: half a year at thirty questions a day.
+_MOST_TURNS = 5_000
+# A run waits up to three days for the reply to a clarification.
+_LONGEST_RUN = timedelta(days=4)
+# Attempts to write a row that other requests change at the same time.
+_TRIES = 8
 
 
 async def new_thread(
@@ -105,7 +110,7 @@ async def list_threads(
 
 
 def _listed(thread: Thread) -> ThreadView:
-    """Return the thread as shown in lists, with its active run.
+    """Return the list entry of a thread, with its active run.
 
     A run that must have ended, because its worker died before the row was updated, is left out.
     """
@@ -114,8 +119,8 @@ def _listed(thread: Thread) -> ThreadView:
 
 
 async def find_threads(words: str, user: UserContext, threads: ThreadStore, limit: int) -> ThreadList:
-    """Return the threads whose title and questions contain all words, possibly within longer words; most
-    recently used first.
+    """Return the threads whose title or questions contain all words of a search, also as parts of longer
+    words. The most recently used threads come first.
     """
     terms = words.casefold().split()
     turns_by_thread: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
@@ -141,7 +146,7 @@ def _holds(thread: Thread, turns: Sequence[ThreadTurn], terms: Sequence[str]) ->
 
 
 async def thread_with(questions: Sequence[str], user: UserContext, threads: ThreadStore) -> ThreadTurn | None:
-    """Return the newest turn of the thread that consists of these questions, or None.
+    """Return the newest turn of the thread that contains exactly these questions, or None if there is none.
 
     This serves clients that send a whole conversation instead of a thread id. A question may be missing from
     the turns, because it answered a clarification. The longest match wins, then the newest.
@@ -150,7 +155,8 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
         if turn.status != "erased":
             turns_by_thread[turn.thread_id].append(turn)
-    # Threads with files are left out, because such clients must not see answers that may quote the files.
+    # Skip threads with files: clients that send whole conversations must not see answers that may quote the
+    # files.
     turns_by_thread = defaultdict(
         list,
         {
@@ -264,7 +270,7 @@ async def delete_thread(
 
 
 async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
-    """Queue the erasure of the thread's cleared or deleted turns."""
+    """Queue the erasure of the turns that were cleared or deleted in a thread."""
     through = thread.turn_count if thread.is_deleted else thread.cleared_count
     task = EraseTask(owner_id=thread.owner_id, thread_id=thread.thread_id, through=through)
     await queues.send(ERASURES_QUEUE, task.model_dump_json())
@@ -311,7 +317,7 @@ async def thread_and_turns(
     """Return the thread and its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
-    # Both are read concurrently, because a missing thread simply has no turns.
+    # Read both at the same time. If there is no such thread, it has no turns either.
     return await run_together(
         owned_thread(thread_id, user, threads),
         threads.turns(user.user_id, thread_id, TURNS_READ),
@@ -333,13 +339,16 @@ def not_there(thread_id: str) -> NotFoundError:
     )
 
 
-_SENDING_S = 5.0  # the answer is streamed meanwhile; the next turn's message replaces a lost one
-_REMEMBER_AFTER_S = 1.0  # the run has ended by then
+# Time to wait for the queue while the answer is streamed. If the message is lost, that of the next turn
+# replaces it.
+_SENDING_S = 5.0
+# Delay of the message, so that the run has ended when it arrives.
+_REMEMBER_AFTER_S = 1.0
 
 
 @dataclass(frozen=True)
 class OpenedTurn:
-    """A turn that was added for a question, and the conversation before it.
+    """Turn that was added to a thread for a question, with the conversation before it.
 
     Attributes:
         with_files: whether the thread has files of its own.
@@ -353,8 +362,8 @@ class OpenedTurn:
 async def open_turn(
     request: RunRequest, threads: ThreadStore, run_log: RunLog, *, is_new: bool
 ) -> OpenedTurn:
-    """Add a question to its thread, unless it has been added already. `is_new` means that the question starts
-    the thread.
+    """Add a question to its thread and return the new turn. If the run already has a turn, return that one.
+    `is_new` means that the question starts the thread.
 
     Raises:
         NotFoundError: the user has no such thread.
@@ -393,17 +402,22 @@ async def open_turn(
 
 
 def _require_open_to(request: RunRequest, thread: Thread, turns: Sequence[ThreadTurn]) -> None:
-    """Raise ConflictError if the thread does not accept the question."""
+    """Raise ConflictError if this question may not be asked in the thread."""
     if thread.has_files and request.user.thread_id != thread.thread_id:
         raise ConflictError(
-            "The conversation has files of its own.", "Ask in the web page, or start a new conversation."
+            "The conversation has files, which this channel cannot show.",
+            "Ask in the web page, or start a new conversation.",
         )
     if request.replaces and not _is_replaceable(request.replaces, thread, turns):
-        raise ConflictError("The question is too old to be replaced.", "Branch the thread.")
+        raise ConflictError(
+            "The question is too old to be replaced.", "Start a branch of the thread before this question."
+        )
 
 
 def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) -> bool:
-    """Return whether the run is one of these turns and the thread summary covers only earlier turns."""
+    """Return whether the question of this run can be replaced: it is among these turns, and the thread's
+    summary doesn't cover it.
+    """
     replaced = next((turn for turn in turns if turn.run_id == run_id and is_shown(turn, thread)), None)
     if replaced is None or replaced.number <= thread.summarised_count:
         return False
@@ -416,8 +430,8 @@ def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) ->
 async def _with_newest_answer(
     thread: Thread, turns: Sequence[ThreadTurn], run_log: RunLog
 ) -> Sequence[ThreadTurn]:
-    """Return the turns, with the answer of the active run added if the run has ended but its turn wasn't
-    updated yet.
+    """Return the turns, completed by the answer of the active run if that run has ended and its turn doesn't
+    contain the answer yet.
     """
     active = thread.active_run.run_id if thread.active_run else None
     if not any(turn.run_id == active and turn.status == "asked" for turn in turns):
@@ -430,7 +444,7 @@ async def _with_newest_answer(
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
-    """Store in the thread those parts of an answer that later questions need, and clear its active run.
+    """Store an answer's data for later questions in its thread, and record that the run is no longer active.
 
     The call is idempotent.
 
@@ -451,14 +465,15 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
         try:
             await threads.replace(thread, _with_run(thread, record), answered(turn, answer))
         except (ConflictError, NotFoundError):
-            continue  # The turn was erased, or another attempt was faster, so read it again.
+            # Another attempt has stored the turn, or it was erased, so read it again.
+            continue
         else:
             return
     raise ConflictError("The turn is being changed by another request.", "Try again.")
 
 
 async def show_run(record: RunRecord, threads: ThreadStore) -> None:
-    """Record the run in the row of its thread while it is active, and remove it when it has ended.
+    """Record in the thread that this run is active, or that it has ended.
 
     The call is idempotent. A deleted thread, or one with a newer question, is left unchanged.
 
@@ -483,7 +498,9 @@ def _with_run(thread: Thread, record: RunRecord) -> Thread:
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
-    """Queue the turn to be remembered. Errors are not raised, because the answer doesn't depend on it."""
+    """Send a message that asks to remember this run's turn. Errors are only logged, because the answer
+    doesn't depend on it.
+    """
     if not record.turn:
         return
     task = RememberTask(owner_id=record.owner_id, thread_id=record.thread_id, run_id=record.run_id)
@@ -528,7 +545,8 @@ def _new_turn(request: RunRequest, number: int, *, with_files: bool) -> ThreadTu
 async def read_messages(
     thread_id: str, user: UserContext, services: ConversationServices, limit: int, before: int | None = None
 ) -> MessageList:
-    """Return the newest turns, or those before a number, oldest first and with freshly signed URLs.
+    """Return the newest turns of a thread, or those before a turn number. They are ordered from old to new,
+    and URLs are signed again.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -549,7 +567,7 @@ async def read_messages(
 
 
 def is_shown(turn: ThreadTurn, thread: Thread) -> bool:
-    """Return whether the thread still shows the turn to its owner."""
+    """Return whether the owner still sees the turn in this thread. Turns that were cleared are hidden."""
     return turn.number > thread.cleared_count and turn.status != "erased"
 
 
@@ -572,7 +590,8 @@ async def _message(
 
 async def _clarification(record: RunRecord, run_log: RunLog) -> AnsweredClarification | None:
     if not record.ask_step or not record.has_log:
-        return None  # Most runs have no clarification, which saves a read.
+        # Most runs have no clarification, so avoid a read.
+        return None
     request, reply = await clarification_of(record.run_id, record.ask_step, run_log)
     if request is None or reply is None:
         return None
@@ -586,7 +605,8 @@ async def _answer(record: RunRecord, services: ConversationServices) -> RunAnswe
         return None
     try:
         return await committed_answer(record.run_id, services.blobs, services.run_log)
-    except NotFoundError:  # The thread is being erased.
+    # The thread is being erased.
+    except NotFoundError:
         return None
 
 

@@ -1,4 +1,4 @@
-"""The part of a conversation that is included in the prompt of a follow-up question. Pure."""
+"""Selection of the parts of a conversation that the prompt of a follow-up question includes. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -10,14 +10,21 @@ from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
 
-QUESTION_CHARS = 4000  # maximum in a stored turn; the full question is stored with its run
-ANSWER_CHARS = 2000  # maximum in a stored turn: about 500 tokens, an answer's usual length
-CONVERSATION_CHARS = 12_000  # maximum of a conversation in a prompt: about 3,000 tokens (unmeasured)
+# Maximum length of the question in a stored turn. The full question is stored with its run.
+QUESTION_CHARS = 4000
+# Maximum length of the answer in a stored turn: about 500 tokens, the usual length of an answer.
+ANSWER_CHARS = 2000
+# Maximum length of the conversation in a prompt, about 3,000 tokens (unmeasured).
+CONVERSATION_CHARS = 12_000
 SUMMARY_CHARS = 2000
-MEMORY_CHARS = 600  # maximum of an answer in episodic memory: enough to recognise it
-MAX_DOCUMENTS = 10  # of a turn
-MAX_BLOCKS = 8  # maximum per turn: a follow-up reads them again, about 1,500 tokens
-MAX_FOLDED = 12  # turns summarised by one model call: at most 72,000 characters
+# Maximum length of an answer in episodic memory, enough to recognise it.
+MEMORY_CHARS = 600
+# Maximum number of documents stored with a turn.
+MAX_DOCUMENTS = 10
+# Maximum number of blocks stored with a turn. A follow-up question reads them again, about 1,500 tokens.
+MAX_BLOCKS = 8
+# Maximum number of turns summarised by one model call: at most 72,000 characters.
+MAX_FOLDED = 12
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")
 _REMARK = re.compile(
@@ -31,7 +38,9 @@ _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return the beginning of a text, cut between words and without control characters except line breaks."""
+    """Return the beginning of a text, cut between words. Control characters except line breaks are
+    removed.
+    """
     clean = _CONTROL.sub(" ", text).strip()
     if len(clean) <= limit:
         return clean
@@ -46,11 +55,12 @@ def title_of(question: str) -> str:
 
 
 def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
-    """Return the turn with the parts of its answer that later questions need, without URLs of pictures."""
+    """Return the turn with the answer data that later questions need. URLs of pictures are removed."""
     cited: dict[str, str] = {}
     sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
     for source in sources:
-        if source.doc_id:  # Web pages have no document id.
+        # Web pages have no document id.
+        if source.doc_id:
             cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
     blocks = dict.fromkeys(citation.block_id for citation in answer.citations if citation.block_id)
@@ -72,8 +82,8 @@ def plain_answer(text: str) -> str:
 
 
 def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> list[ThreadTurn]:
-    """Return the turns that lead to the next question, oldest first. Turns replaced by later versions are
-    left out.
+    """Return the turns in the history of the next question, oldest first. Turns that a later version of their
+    question replaces are left out.
 
     A turn that replaces another follows what came before that one. What followed the earlier version is
     left out.
@@ -86,7 +96,8 @@ def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> l
     before: dict[str, list[ThreadTurn]] = {}
     for turn in sorted(turns, key=lambda turn: turn.number):
         if turn.replaces:
-            path = before.get(turn.replaces, [])  # An unknown run is older than all these turns.
+            # A run that isn't among these turns is older than all of them.
+            path = before.get(turn.replaces, [])
         before[turn.run_id] = path
         path = [*path, turn]
     return before.get(replaced, []) if replaced else path
@@ -113,8 +124,8 @@ def conversation_from(
 
 
 def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> list[ThreadTurn]:
-    """Return the oldest turns that should be summarised now, oldest first. At most `most` turns stay
-    unsummarised.
+    """Return the turns that must be summarised now, oldest first. The list is empty while at most `most`
+    turns have no summary.
 
     Half of `most` remain, so the model is called once every few turns.
     """
@@ -126,8 +137,8 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
 
 
 def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
-    """Return the input for the summarising model: the summary so far and the turns after it, with questions
-    and answers marked.
+    """Return the input of the model call that summarises a conversation: the previous summary, and the
+    marked-up questions and answers since then.
     """
     lines = "\n".join(
         f'<turn role="user">{escape(turn.question, quote=False)}</turn>\n'

@@ -9,7 +9,8 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-_MAX_LISTED = 200  # larger numbers of failures usually have a common cause, which the newest ones show
+# More failures usually have a common cause, which the newest ones show.
+_MAX_LISTED = 200
 
 
 class FailedDocument(Model):
@@ -21,7 +22,7 @@ class FailedDocument(Model):
     owner_name: str | None = Field(description="Display name of the owner, if known.")
     failed_at: datetime = Field(description="Time of the failure.")
     failure: FileFailure | None = Field(description="Stable error code of the failure.")
-    status_reason: str | None = Field(description="Explanation of the failure for people.")
+    status_reason: str | None = Field(description="Explanation of the failure, as a sentence for people.")
     hint: str | None = Field(description="Advice for the owner on how to resolve the problem.")
 
 

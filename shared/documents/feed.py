@@ -15,13 +15,14 @@ from shared.documents.rights import may_see
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
 
-FRESH_S = 0.4  # slightly less than the 0.5 s between two polls of a reader, so that each poll gets a new scan
+# Maximum age of a scan. Readers poll every 0.5 s, so that each poll gets a new scan.
+FRESH_S = 0.4
 _NOBODY = datetime.max.replace(tzinfo=UTC)
 
 
 class SharedScans:
-    """Recent changes of all documents, shared by the readers of a process. A scan of the store is reused
-    while it is fresh and reaches back far enough.
+    """Recent changes of all documents, shared by all readers in a process. A scan of the store is reused
+    while it is fresh and covers the requested period.
     """
 
     def __init__(self, store: DocumentStore) -> None:
@@ -47,7 +48,8 @@ class SharedScans:
         try:
             self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
-            self._since = _NOBODY  # the states of an earlier scan cover a different period
+            # The stored states are from an earlier scan, which covers a different period.
+            self._since = _NOBODY
             raise
 
 
@@ -55,16 +57,16 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-# Allows for clock skew between workers and for the duration of a write.
+# Each poll repeats the last three seconds, because the clocks of workers differ and a write takes time.
 _OVERLAP = timedelta(seconds=3)
-# Documents are checked for deletion for this long after a change, because a deletion removes the state
-# itself.
+# Check a document for deletion for this long after it changed: a deletion removes the state itself, so scans
+# don't show it.
 _WATCHED = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """The current state of a document, or the news that the user can no longer see it.
+    """Change of a document: its current state, or its removal, also because the user may no longer read it.
 
     Attributes:
         moment: time of the change. A new feed that starts at this time reports all later changes.
@@ -77,9 +79,7 @@ class FeedEvent:
 
 
 class DocumentFeed:
-    """The position of one reader in the changes of all documents, limited to documents that the reader may
-    see.
-    """
+    """Feed of document changes for one reader, limited to documents that the reader may see."""
 
     def __init__(self, scans: SharedScans, user: UserContext, after: datetime | None) -> None:
         """Create a feed for one reader.
@@ -119,8 +119,8 @@ class DocumentFeed:
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Return an event for each recently reported document that has since been deleted. `seen` contains
-        documents of the current scan.
+        """Return an event for each recently reported document that was deleted since. Documents in `seen`,
+        which the current scan found, aren't checked.
         """
         events = []
         for doc_id, changed_at in list(self._watched.items()):

@@ -12,7 +12,7 @@ from shared.documents.models import Caption, Figure
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import WORK
 
-# Version of the inputs of captions. Increasing it captions every figure again.
+# Version of the rules for writing captions. Raising it captions every figure again.
 CAPTION_VERSION = "1"
 # Names of blob metadata must be lower case, without dashes.
 _CAPTION, _VERSION = "caption", "captionversion"
@@ -67,7 +67,7 @@ async def picture(blobs: BlobStore, folder: str, key: str) -> bytes:
 
 
 async def put_caption(blobs: BlobStore, folder: str, key: str, content: bytes, caption: Caption) -> None:
-    """Store a picture together with its caption, replacing an earlier version."""
+    """Store a picture together with its caption. An earlier picture or caption is replaced."""
     metadata = {
         _CAPTION: base64.b64encode(caption.text.encode()).decode(),
         _VERSION: CAPTION_VERSION if caption.by_model else _BY_RULE,

@@ -26,16 +26,18 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
-# Takes about 800 tokens in OpenAI's tiles or 1,000 in patches, and labels stay readable.
+# Size and detail of pictures for a vision model: 768 pixels take about 800 tokens in OpenAI's tiles or 1,000
+# in patches, and labels stay readable.
 _SEEN_SIDE_PX = 768
 _SEEN_S = 3.0
-URL_LIFETIME_S = 2 * 3600.0  # twice the promised hour, because pages stay open for a while
+# The API promises one hour. Pages stay open for a while, so URLs are valid for twice that time.
+URL_LIFETIME_S = 2 * 3600.0
 
 
 async def readable_figure(
     doc_id: str, name: str, user: UserContext, services: DocumentServices
 ) -> BlobProperties:
-    """Return the blob of a picture, if the user may read its document.
+    """Return the properties of a picture's blob. Fail if the user may not read the document.
 
     Raises:
         DocumentNotFoundError: the picture is missing or the document is forbidden, without distinction.
@@ -55,7 +57,7 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Return those of the given documents and databases that the user may read.
+    """Return those of the given document and database ids that the user may read.
 
     A citation of a database table contains the id of the database instead of a document id.
     """
@@ -121,7 +123,7 @@ async def _sign(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
 
 
 async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
-    """Return small copies of the pictures of hits, for a vision model. The caller must have filtered the hits
+    """Return small copies of the hits' pictures, for a vision model. The caller must have filtered the hits
     by permissions.
 
     Invalid pictures, and pictures that can't be read in time, are omitted.

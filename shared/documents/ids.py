@@ -18,12 +18,12 @@ UPLOADS = "uploads"
 VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
 CONVERSATION_FILES = "conversation-files"
-# No thread has this id.
+# Placeholder for a missing thread, which can't be the id of any thread.
 _NO_THREAD = "?"
-# Length of the owner digest with which the id of a thread begins.
+# Thread ids start with a digest of the owner that has this length.
 _OWNER_DIGITS = 16
 _CONVERSATION_ID = re.compile("[0-9a-f]{32}")
-# Number of leading hex digits of an id that windows can divide.
+# Windows divide document ids by this many leading hex digits at most.
 _DIGITS = 6
 _BITS = 4 * _DIGITS
 
@@ -60,7 +60,8 @@ def block_id_in(doc_id: str, block_id: str) -> str:
 
 
 def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: str) -> str:
-    """Return the id of the block of a figure. It depends on the picture but not on the surrounding text.
+    """Return the id of a figure's block. It depends on the picture and on who wrote the caption, but not on
+    the surrounding text.
 
     Args:
         key: SHA-256 of the picture, as hex.
@@ -75,8 +76,8 @@ def ingestion_id(blob_name: str) -> str:
 
 
 def document_of_blob(blob_name: str) -> str:
-    """Return the blob name of the document that a blob event is about. For a sidecar, this is the file that
-    the sidecar describes.
+    """Return the blob name of the document that a changed blob belongs to. For a sidecar, this is the file
+    that the sidecar describes.
     """
     suffix = SIDECAR_SUFFIX if blob_name.endswith(SIDECAR_SUFFIX) else HINTS_SUFFIX
     return blob_name.removesuffix(suffix)
@@ -88,26 +89,24 @@ def is_sidecar(blob_name: str) -> bool:
 
 
 def hints_of(blob_name: str) -> str | None:
-    """Return the blob name of the sidecar with table hints for a document, or None if its file format has no
-    tables.
-    """
+    """Return the blob name of the table hints for a document, or None if its file format has no tables."""
     return blob_name + HINTS_SUFFIX if blob_name.lower().endswith(_WITH_TABLES) else None
 
 
 def is_upload(blob_name: str) -> bool:
-    """Return whether a blob name is reserved for files that are uploaded through the API."""
+    """Return whether a blob has the name of a file uploaded through the API."""
     return blob_name.startswith(f"{UPLOADS}/")
 
 
 def is_synchronised(blob_name: str) -> bool:
-    """Return whether a blob mirrors a SharePoint file. The original decides about its permissions and
-    deletion.
+    """Return whether a blob is a copy of a SharePoint file, whose permissions and deletion follow the
+    original.
     """
     return blob_name.startswith(f"{SHAREPOINT}/")
 
 
 def is_conversation_file(blob_name: str) -> bool:
-    """Return whether a blob name is reserved for files that belong to a single conversation."""
+    """Return whether a blob has the name of a file that belongs to a single conversation."""
     return blob_name.startswith(f"{CONVERSATION_FILES}/")
 
 
@@ -118,7 +117,7 @@ def is_conversation_id(doc_id: str) -> bool:
 
 def thread_of(blob_name: str) -> str:
     """Return the id of the only thread that may use a file, or "" if the file is not limited to a thread."""
-    # A malformed path without a thread must not make the file available to all threads.
+    # A malformed name without a thread must not make the file available in all threads.
     return (blob_name.split("/")[1] or _NO_THREAD) if is_conversation_file(blob_name) else ""
 
 
@@ -128,15 +127,15 @@ def files_of_thread(thread_id: str) -> str:
 
 
 def has_own_sidecar(blob_name: str) -> bool:
-    """Return whether the app writes the permissions sidecar of a blob before the blob itself, so that a blob
-    without one is incomplete.
+    """Return whether the app itself writes a permissions sidecar before this blob. If so, a blob without a
+    sidecar must not be used.
     """
     return is_upload(blob_name) or is_conversation_file(blob_name)
 
 
 def sender_of(blob_name: str) -> str:
-    """Return a key for the person whose share of the ingestion capacity a file uses. It is part of the blob
-    name; "" for files that weren't uploaded through the app.
+    """Return a key for the person on whose behalf a file is ingested, so that capacity is shared fairly.
+    Files that weren't uploaded through the app have the key "".
     """
     if is_conversation_file(blob_name):
         return thread_of(blob_name)[:_OWNER_DIGITS]
@@ -144,8 +143,8 @@ def sender_of(blob_name: str) -> str:
 
 
 def folder_of(blob_name: str) -> str:
-    """Return the folder by which a file is grouped: the folder of its uploader or thread owner, or the
-    top-level folder of any other file. Return "" if it has none.
+    """Return the folder that groups a file with others of the same origin: the folder of its uploader or
+    thread owner, or the top-level folder of any other file. Return "" if it has none.
     """
     if is_conversation_file(blob_name):
         return f"{CONVERSATION_FILES}/{thread_of(blob_name)[:_OWNER_DIGITS]}"
@@ -162,8 +161,8 @@ def upload_folder(blob_name: str) -> str | None:
 
 @dataclass(frozen=True)
 class IdWindow:
-    """The documents whose ids start with certain bits. Work on all documents can be spread over several
-    windows.
+    """Window of document ids that start with the same bits. It divides work on all documents into parts of
+    equal size.
 
     Attributes:
         bits: number of bits; 0 = all documents, with any id.
@@ -175,26 +174,26 @@ class IdWindow:
 
     @property
     def low(self) -> str:
-        """The first id of the window, or "" if it has no lower bound."""
+        """First id of the window, or "" if it has no lower bound."""
         return f"{self.value << (_BITS - self.bits):0{_DIGITS}x}" if self.value else ""
 
     @property
     def high(self) -> str | None:
-        """The first id after the window, or None if it has no upper bound."""
+        """First id after the window, or None if it has no upper bound."""
         beyond = self.value + 1
         return None if beyond == 1 << self.bits else f"{beyond << (_BITS - self.bits):0{_DIGITS}x}"
 
     @property
     def prefix(self) -> str:
-        """The prefix that all ids of the window share. Other ids may also have it, because it consists of
-        whole hex digits.
+        """Prefix of all ids in the window. It consists of whole hex digits, so ids outside the window may
+        have it, too.
         """
         digits = self.bits // 4
         return f"{self.value >> (self.bits - 4 * digits):0{digits}x}" if digits else ""
 
     @property
     def share(self) -> float:
-        """The fraction of all documents that is expected in the window."""
+        """Expected share of all documents that is in the window."""
         return 1 / (1 << self.bits)
 
     def holds(self, doc_id: str) -> bool:
@@ -210,8 +209,8 @@ class IdWindow:
         return all_of(above, below)
 
     def narrowed(self, count: int, bits: int | None = None) -> "IdWindow":
-        """Return a part of the window: half of it or, with `bits`, the part with this many bits. Increasing
-        values of `count` select the parts in turn.
+        """Return a smaller window inside this one, with one bit more or with `bits` bits. Increasing values
+        of `count` select all such windows in turn.
         """
         window = self
         while window.bits < min(self.bits + 1 if bits is None else bits, _BITS):

@@ -15,7 +15,7 @@ from shared.retrieval.models import DocumentRecord
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
-# Delays between attempts; after the last one, the whole step is retried.
+# Pauses between attempts to delete all rows. After the last one, the whole step fails and is retried.
 _REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -35,9 +35,12 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
 
 
 def copied_hash(record: DocumentRecord) -> str:
-    """Return a hash of the copied fields. If it is the same as before, unchanged blocks need no write."""
+    """Return a hash of the document fields that every block repeats. As long as it stays the same, unchanged
+    blocks need no write.
+    """
     fields = copied_fields(record)
-    del fields["thread_id"]  # excluded because it never changes
+    # The thread of a document never changes.
+    del fields["thread_id"]
     return digest(*(repr(value) for _, value in sorted(fields.items())))[:32]
 
 
@@ -74,8 +77,8 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
 
 
 def rights_fields(rights: Rights) -> IndexRow:
-    """Return the permission fields that the rows of both indexes have. Rows of documents also contain the
-    owner.
+    """Return the permission fields that the rows of both search indexes contain. The owner is only in rows of
+    documents.
     """
     return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
 
@@ -105,20 +108,17 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
         DependencyError: searches still return rows.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
-        # The pause comes before the rows are listed, because rows from an older listing may have been
-        # rewritten.
+        # Pause before listing the rows: rows of an older listing may have been rewritten meanwhile.
         await asyncio.sleep(pause_s)
         keys = list(await block_hashes(index, doc_id))
         if not keys:
             return
         await index.delete(keys)
-    raise DependencyError("The index still returns deleted blocks.", "The deletion is retried.")
+    raise DependencyError("The search index still returns deleted blocks.", "The deletion is retried.")
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
-    """Return the keys of the pictures in the rows of a document. Rows whose block ids are in `without` are
-    skipped.
-    """
+    """Return the keys of the pictures in a document's index rows, except those of the blocks in `without`."""
     rows = all_rows(index, "block_id", ("block_id", "image_url"), f"doc_id eq {quote(doc_id)}")
     return {
         PurePosixPath(str(row["image_url"])).stem
@@ -131,8 +131,8 @@ async def all_rows(
     index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
 ) -> AsyncIterator[IndexRow]:
     """Yield all rows that match a condition, in key order. An empty `select` returns all fields."""
-    # Pages continue after the last key, because `skip` is limited to 100,000 rows and skips the wrong rows
-    # after a deletion.
+    # Continue each page after the last key: `skip` is limited to 100,000 rows, and skips the wrong ones after
+    # a deletion.
     last = ""
     while True:
         further = all_of(f"{key} gt {quote(last)}", condition)

@@ -33,8 +33,8 @@ AccessVia = Literal["owner", "person", "group", "department", "organisation", "e
 
 
 class DocumentView(Model):
-    """A document in a list. It has metadata once the ingestion is complete, and shows progress or the failure
-    before.
+    """Entry for a document in a list. Before its ingestion is complete, it shows progress or a failure
+    instead of metadata.
     """
 
     doc_id: str = Field(description="Id of the document.")
@@ -59,7 +59,7 @@ class DocumentView(Model):
     )
     summary_brief: str | None = Field(default=None, description="Summary in one sentence.")
     source_url: str | None = Field(
-        default=None, description="URL from which the document comes, or URL of the recording."
+        default=None, description="URL of the web page or recording from which the document comes."
     )
     published_by: str | None = Field(default=None, description="Name of the uploader, if known.")
     version: int | None = Field(
@@ -72,28 +72,29 @@ class DocumentView(Model):
         description="Stable error code of a failed ingestion; null otherwise.",
     )
     unreadable_pages: int = Field(default=0, description="Number of pages without readable text.")
-    has_text: bool = Field(
-        default=True, description="Whether the document contains text that can be searched."
-    )
+    has_text: bool = Field(default=True, description="Whether the document contains searchable text.")
     warnings: tuple[str, ...] = Field(
-        default=(), description="Sentences that warn users, for example about unreadable pages."
+        default=(), description="Warnings for users, as sentences, for example about unreadable pages."
     )
     acl: tuple[str, ...] | None = Field(
         default=None,
-        description="Principals who may read the document, or null if the caller may not change the list.",
+        description=(
+            "Users, groups, departments and organisations that may read the document. Null if the caller may "
+            "not change the list."
+        ),
     )
     access_via: tuple[AccessVia, ...] = Field(
         default=(),
         description=(
-            "Reasons why the caller may read the document. Names of groups and of other users are not "
-            "disclosed."
+            "Why the caller may read the document. Names of groups and of other users are not included."
         ),
     )
     folder: str | None = Field(
         default=None,
         description=(
-            "The uploader's folder, such as `2024/hr`; a file with the same folder and name replaces the "
-            "document. Null unless it was uploaded through the API and the caller may change it."
+            "Folder chosen by the uploader, such as `2024/hr`. A file with the same folder and name "
+            "replaces the document. Null if the document wasn't uploaded through the API or the caller "
+            "may not change it."
         ),
     )
 
@@ -170,8 +171,8 @@ class DocumentDeleting(Model):
 
 
 class ListPosition(Model):
-    """The position of a page's last document, after which the next page starts. It has a file name if the
-    document is in progress, and an upload date if it is complete.
+    """Position after which the next page of a list starts: the last document of a page, with its file name if
+    it is in progress, or its upload date if it is complete.
     """
 
     doc_id: str = Field(min_length=1, max_length=100)
@@ -205,8 +206,8 @@ def read_cursor(cursor: str) -> ListPosition | None:
 
 
 def older_than(upload_date: datetime, doc_id: str) -> str:
-    """Return the OData condition that selects the complete documents listed after a given one. The newest
-    documents come first; ties are ordered by id.
+    """Return an OData condition for the complete documents that follow this one in a list. Lists show the
+    newest documents first; ties are ordered by id.
     """
     instant = upload_date.astimezone(UTC).isoformat().replace("+00:00", "Z")
     same = f"upload_date eq {instant} and doc_id gt {quote(doc_id)}"
@@ -234,7 +235,7 @@ class Wanted:
     words: str = ""
 
     def admits(self, view: DocumentView) -> bool:
-        """Return whether a document that is not in the search index yet matches the status and words."""
+        """Return whether a document that is not in the search index yet has the wanted status and name."""
         status = "failed" if view.status == "failed" else "working"
         name = view.filename.casefold()
         return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
@@ -284,7 +285,7 @@ async def find_documents(
     *,
     match: Match = "any",
 ) -> DocumentList:
-    """Return one page of complete documents whose names, tags, people or summaries match words of `text`,
+    """Return up to `limit` complete documents whose names, tags, people or summaries match words of `text`,
     best match first.
     """
     rows = RowsReadOnce(services.documents)
@@ -292,7 +293,8 @@ async def find_documents(
     return DocumentList(documents=tuple(await _views_of(records, user, rows)), count=len(records))
 
 
-_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the search service limits `skip` to 100,000
+# Cursor of a sorted list: number of documents to skip, which the search service limits to 100,000.
+_SKIP = re.compile(r"skip-([0-9]{1,6})")
 
 
 async def sorted_documents(
@@ -327,7 +329,9 @@ async def count_documents(
     text: str = "",
     match: Match = "any",
 ) -> DocumentFacets:
-    """Count the user's readable documents by the values of each field that can be filtered."""
+    """Count the documents that the user may read by the values of each filterable field, such as department
+    or language.
+    """
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
     counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text, match)
     return DocumentFacets.model_validate({**counted, "document_count": total})
@@ -383,8 +387,8 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
 async def get_own_document(
     state: DocumentState, user: UserContext, services: DocumentServices
 ) -> DocumentDetail:
-    """Return the details of a document that the user may change. If the user may not read it, only its name
-    and progress are included.
+    """Return the details of a document that the user may change. An administrator who may not read it gets
+    only its name and progress.
     """
     try:
         return await get_document(state.doc_id, user, services)
@@ -416,7 +420,8 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
 
 
 async def readable_blob(doc_id: str, user: UserContext, services: DocumentServices) -> BlobProperties:
-    """Return the blob of a document's file, if the user may read exactly the version that it contains.
+    """Return the properties of the blob with a document's file. Fail if the user may not read the version
+    that it contains.
 
     Raises:
         DocumentNotFoundError: the document is missing or forbidden, without distinction.
@@ -425,9 +430,11 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     state = (await readable_document(doc_id, user, services)).state
     blob = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if blob is None:
-        raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It has just been deleted.")
-    # The permissions in the index belong to the ingested version. The blob may already be a newer version
-    # with other readers.
+        raise DocumentNotFoundError(
+            f"There is no document {doc_id[:64]!r}.", "The document has just been deleted."
+        )
+    # The user's permission applies to the ingested version. The blob may already contain a newer version with
+    # other readers.
     if blob.etag != state.blob_etag:
         raise ConflictError("The document is being replaced.", "Retry when its new version is ready.")
     return blob
@@ -436,8 +443,8 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
 def _search(
     user: UserContext, services: DocumentServices, rows: RowsReadOnce | None = None
 ) -> DocumentSearch:
-    """Return a search over the documents of a user. Callers that read the same rows themselves pass `rows`,
-    so that each row is read only once.
+    """Return a search over the documents that the user may read. Pass `rows` if the caller needs the
+    documents' stored rows as well, so that each is read only once.
     """
     rows = rows or RowsReadOnce(services.documents)
     return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
@@ -445,7 +452,9 @@ def _search(
 
 @dataclass(frozen=True)
 class _Access:
-    """The owner, the access list and the uploader's folder of a document. Not all callers may see them."""
+    """Access details of a document: owner, access list and the uploader's folder. Most callers of the API may
+    not see them.
+    """
 
     owner_id: str | None
     acl: tuple[str, ...]
@@ -455,15 +464,15 @@ class _Access:
 async def _views_of(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
-    """Return views of complete documents, with access, status and corrections from their stored rows. Copies
-    of these values in the search index may be out of date.
+    """Return list entries for complete documents. Access, status and corrections come from the stored rows,
+    because their copies in the search index may be out of date.
 
     `rows` contains the stored rows that the search has already read.
     """
     views: list[DocumentView] = []
     for record in records:
         row = await rows.row(record.doc_id)
-        # If two lists apply while access is being changed, show the new one.
+        # While an access list is being replaced, both lists apply. Show the new one.
         access = _Access(record.owner_id, row.access_lists[-1] if row else (), row.folder if row else None)
         if row and row.corrections:
             record = with_corrections(record, row.corrections)  # noqa: PLW2901
@@ -480,8 +489,8 @@ def _access_of(state: DocumentState) -> _Access:
 
 
 def _with_access(view: DocumentView, access: _Access, user: UserContext) -> DocumentView:
-    """Return the view with the access details that the user may see. The access list and the folder are only
-    for the owner and administrators.
+    """Return the list entry with the access details that this user may see: only owners and administrators
+    see the access list and the folder.
     """
     shown: dict[str, object] = {"access_via": tuple(_access_via(user, access))}
     if is_admin(user) or user.user_id == access.owner_id:
@@ -494,7 +503,7 @@ def _view_of_record(record: DocumentRecord) -> DocumentView:
 
 
 def _with_status(view: DocumentView, row: DocumentRow | DocumentState) -> DocumentView:
-    """Return the view with the stored row's details of unreadable pages, missing text and warnings."""
+    """Return the list entry with the unreadable pages, missing text and warnings of the stored row."""
     return view.model_copy(update={name: getattr(row, name) for name in _STATUS_FIELDS})
 
 
@@ -526,7 +535,8 @@ def _access_via(user: UserContext, access: _Access) -> Iterator[AccessVia]:
         "everyone": {"*"},
     }
     if user.user_id == access.owner_id:
-        yield "owner"  # owners are also in the access list, but count only as owners
+        # Owners are also in the access list. Don't report them as readers, too.
+        yield "owner"
         acl.discard(user.user_id)
     yield from (way for way, principals in ways.items() if acl & principals)
 
@@ -537,7 +547,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
         PhaseView(
             status=phase.status,
             at=phase.at,
-            # Phases may begin and end on machines whose clocks differ, so the difference may be negative.
+            # The difference can be negative, since phases may begin and end on machines whose clocks differ.
             seconds=None if phase.status in _ENDS else max(0.0, round((end - phase.at).total_seconds(), 3)),
             model_calls=phase.model_calls,
         )
@@ -546,7 +556,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
 
 
 def view_of_state(state: DocumentState) -> DocumentView:
-    """Return the view of a document whose ingestion is in progress or has failed."""
+    """Return the list entry of a document whose ingestion is in progress or has failed."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,

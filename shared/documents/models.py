@@ -91,7 +91,7 @@ class Chunk(Model):
 
 
 class Figure(Model):
-    """A figure that becomes a block of its own. Its PNG is stored under its key.
+    """Figure that is indexed as a separate block. Its PNG is stored under its key.
 
     Attributes:
         label: name of the figure in the document; empty if it has none.
@@ -112,7 +112,7 @@ class Figure(Model):
 
 
 class Caption(Model):
-    """The caption of a figure. `by_model` is False if it was derived from the surrounding text by a rule."""
+    """Caption of a figure. `by_model` is False if a rule derived it from the surrounding text."""
 
     text: str
     by_model: bool
@@ -159,8 +159,8 @@ class DescribedFile(DocumentMetadata):
 
 
 class Manifest(Model):
-    """The blocks that an ingestion may write for a version. It is stored before the first block is written,
-    so that an interrupted ingestion leaves no unknown blocks.
+    """List of the blocks that an ingestion may write for a version. It is stored before the first block, so
+    that blocks of an interrupted ingestion can be found and deleted.
 
     Attributes:
         block_ids: ids of the blocks of the version; during ingestion, of blocks that may be written.
@@ -175,7 +175,8 @@ class Manifest(Model):
 
 
 class Original(Model):
-    """The document of which another document is a copy. `doc_id` is None if there is none.
+    """Document whose results may be reused because another document is a copy of it. `doc_id` is None if
+    there is none.
 
     Attributes:
         folder: folder of the original's version.

@@ -34,8 +34,8 @@ class OpenWork(Model):
 
 
 class SecondLook(Model):
-    """A document whose blocks must be checked, because an ingestion that may still be writing them was fenced
-    off.
+    """Document whose blocks must be compared with its manifest later: an ingestion was fenced off that may
+    still be writing blocks.
     """
 
     doc_id: str
@@ -62,7 +62,7 @@ class Place(Model):
 
 
 class Admission(Model):
-    """The documents that are currently admitted to ingestion, across all workers of the app.
+    """Documents that are being ingested now, across all workers of the app.
 
     Attributes:
         watch: token of the message that looks after them; "" = none is needed.

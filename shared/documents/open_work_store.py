@@ -24,17 +24,18 @@ _SECOND_LOOKS = "~second-look"
 _PLACES_ROW = "places"
 _ASKED_ROW = "asked"
 _ASKED_EVERY = timedelta(seconds=5)
-# About the time that a person needs to read an answer and ask again.
+# A user counts as waiting for this long after a question: about the time needed to read an answer and ask
+# again.
 _ASKED_FOR = timedelta(seconds=15)
 # Shortest pause between two scans of the backlog.
 _SHORTEST_S = 1.0
-# Largest fraction of the time that may be spent on scans of the backlog.
+# Largest share of the time that may be spent on scans of the backlog.
 _SCAN_SHARE = 0.1
 
 
 class OpenWorkStore:
-    """Store for the ingestion backlog and the admitted documents. It keeps a copy of the backlog, which may
-    be out of date.
+    """Store for the ingestion backlog and the documents that have an ingestion place. It caches the backlog,
+    so changes by other processes may be missing.
 
     Attributes:
         changing: lock that a task of this process holds while it changes the admission.
@@ -44,7 +45,7 @@ class OpenWorkStore:
         self.changing = asyncio.Lock()
         self._table = table
         self._copy: dict[str, OpenWork] = {}
-        # Ids of documents that this process changed during a scan, whose scanned rows may be out of date.
+        # Documents that this process changed during a scan. The scan may have read their old rows.
         self._touched: set[str] = set()
         self._scan_at = 0.0
         self._asked_at = datetime.min.replace(tzinfo=UTC)
@@ -94,7 +95,7 @@ class OpenWorkStore:
         return self._copy.values()
 
     async def admission(self) -> Admission:
-        """Return the documents that are currently admitted to ingestion."""
+        """Return the documents that are being ingested now."""
         entity = await self._table.get(_ADMISSION, _PLACES_ROW)
         if entity is None:
             return Admission()
@@ -102,15 +103,15 @@ class OpenWorkStore:
         return found.model_copy(update={"revision": revision_of(entity)})
 
     async def admit(self, admission: Admission) -> Admission:
-        """Replace the stored admission with a changed one. Raises `ConflictError` if another process has
-        changed it since it was read.
+        """Replace the stored list of documents that are being ingested. Raises `ConflictError` if another
+        process has changed it since it was read.
         """
         revision = await self._table.swap(_entity(_ADMISSION, _PLACES_ROW, admission), admission.revision)
         return admission.model_copy(update={"revision": revision})
 
     async def note_fenced(self, doc_id: str) -> None:
-        """Record that an ingestion of the document is about to be fenced off, so that its blocks are checked
-        later.
+        """Record that an ingestion of the document is about to be fenced off. Its blocks are checked later,
+        because that ingestion may still be writing.
         """
         look = SecondLook(doc_id=doc_id, fenced_at=datetime.now(UTC))
         await self._table.put(_entity(_SECOND_LOOKS, doc_id, look))
@@ -124,8 +125,8 @@ class OpenWorkStore:
         return [look for look in found if look.fenced_at <= before]
 
     async def forget_second_look(self, look: SecondLook) -> None:
-        """Delete the record of a fenced ingestion. It is kept if another ingestion was fenced off since it
-        was read.
+        """Delete the record of an ingestion that was fenced off. If another ingestion was fenced off since it
+        was read, the record is kept.
         """
         try:
             await self._table.delete(_SECOND_LOOKS, look.doc_id, look.revision)
@@ -133,7 +134,7 @@ class OpenWorkStore:
             return
 
     async def note_question(self) -> None:
-        """Record that a user is waiting for an answer, at most once every few seconds. Storage errors are
+        """Record that a user is waiting for an answer, at most every five seconds. Storage errors are
         ignored, because they must not prevent the answer.
         """
         now = datetime.now(UTC)
@@ -143,8 +144,8 @@ class OpenWorkStore:
                 await self._put({"PartitionKey": _ADMISSION, "RowKey": _ASKED_ROW, "at": now})
 
     async def is_asked(self) -> bool:
-        """Return whether a user of any worker has waited for an answer within the last 15 seconds. Stored
-        times are read at most every five seconds.
+        """Return whether any user has waited for an answer within the last 15 seconds. Questions sent to
+        other workers are noticed with up to five seconds' delay.
         """
         now = datetime.now(UTC)
         if now - max(self._asked_at, self._asked_read_at) >= _ASKED_EVERY:

@@ -19,7 +19,7 @@ from shared.platform.names import WORK
 
 async def put_reading(blobs: BlobStore, folder: str, source: Path) -> None:
     """Store the outline and the parts that a parser wrote to the local folder `source`."""
-    # Parts come first, so that an outline never exists without its parts.
+    # Write the parts first, so that every stored outline has its parts.
     for name in (PARTS_FILE, OUTLINE_FILE):
         content = await asyncio.to_thread((source / name).read_bytes)
         await blobs.write(WORK, folder + name, content)

@@ -83,8 +83,8 @@ class ElementsHtml:
         return f"<{tag}{self._anchor(element)}>{self._moment(element)}{text}</{tag}>"
 
     def _anchor(self, element: ViewedElement) -> str:
-        """Return an id attribute for the element's time in the recording, or "" if it has no time or the id
-        is already in use.
+        """Return an HTML id attribute for the time of an element in the recording. Return "" if the element
+        has no time, or if another element has the same one.
         """
         if element.start_seconds is None or (name := moment_id(element.start_seconds)) in self._anchors:
             return ""
@@ -130,8 +130,8 @@ class ElementsHtml:
         )
 
     def _highlight(self, element: ViewedElement, start: int, end: int) -> str:
-        """Return an element's text from `start` to `end` as HTML, with the marks in this range
-        highlighted.
+        """Return the text of an element from `start` to `end` as HTML. Parts that belong to the cited passage
+        are highlighted.
         """
         parts: list[str] = []
         position = start
@@ -146,8 +146,8 @@ class ElementsHtml:
 
 
 def after_bullet(element: ViewedElement) -> int:
-    """Return the offset at which the text of an element starts. In list items, a bullet is skipped, because
-    HTML adds its own.
+    """Return the offset after the bullet of a list item, because HTML adds its own bullet. For other
+    elements, return 0.
     """
     match = _BULLET.match(element.text) if element.kind == "list_item" else None
     return match.end() if match else 0
@@ -220,7 +220,9 @@ def _plain(text: str) -> str:
 
 
 def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
-    """Return the parts with consecutive list items joined, so that no blank lines separate them."""
+    """Return the rendered elements with consecutive list items joined, so that no blank lines separate
+    them.
+    """
     joined: list[str] = list(parts[: len(parts) - len(elements)])
     was_item = False
     for part, element in zip(parts[len(joined) :], elements, strict=True):
@@ -280,7 +282,8 @@ POLICY = (
 TEXT_ID = "cited-text"
 """The anchor of the first marked place in the text, where the picture has marks, too."""
 
-_SEEN_ABOVE = 0.12  # fraction of the page height that stays visible above the passage when a link leads to it
+# If a link leads to the passage, this share of the page height stays visible above it.
+_SEEN_ABOVE = 0.12
 
 
 def page_html(view: PageView) -> str:
@@ -298,8 +301,7 @@ def page_html(view: PageView) -> str:
         _link(view.readable_url, "Whole text"),
         *_sources(view),
     ]
-    # If the passage is highlighted in the picture, links lead there, because the picture shows more than the
-    # text.
+    # If the passage is highlighted in the picture, links lead to the picture instead of the text.
     anchor = TEXT_ID if _has_boxes(view) else CITED_ID
     text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
     if not text:
@@ -382,7 +384,9 @@ def _cited(cited: CitedPassage | None, view: DocumentText) -> str:
 
 
 def _where(cited: CitedPassage, view: DocumentText) -> str:
-    """Return an HTML paragraph that says where the cited passage is highlighted, or why it is not."""
+    """Return an HTML paragraph that says where on this page the cited passage is highlighted, or why it
+    isn't.
+    """
     if isinstance(view, PageView) and _has_boxes(view):
         in_text = any(element.marks for element in view.elements)
         second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""

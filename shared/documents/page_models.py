@@ -15,7 +15,7 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _plain(text: Any) -> Any:
-    """Reject number formats that int() accepts but the API doesn't, such as `1_0`, ` 1` and digits of other
+    """Reject numbers that int() accepts but that aren't plain digits, such as `1_0`, ` 1` and digits of other
     scripts.
     """
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
@@ -27,10 +27,12 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 
 
 class CitationQuery(Model):
-    """Query parameters that name the citation to highlight. Citations in runs of other users are ignored."""
+    """Query parameters that name a citation to highlight. If it belongs to another user's run, nothing is
+    highlighted.
+    """
 
     run: str = Field(default="", max_length=64, description="Id of the run whose answer cites the document.")
-    n: Number = Field(default=0, description="Number of the citation in that answer.")
+    n: Number = Field(default=0, description="Number of the citation to highlight, as shown in the answer.")
 
 
 class PageQuery(CitationQuery):
@@ -48,24 +50,26 @@ class PictureQuery(Model):
     width: Number = Field(
         default=0,
         description=(
-            "Minimum width of a reduced WebP picture: 320, 640 or 960 pixels. By default, the full PNG is "
-            "returned."
+            "Minimum width in pixels. The picture is then a WebP file that is 320, 640 or 960 pixels "
+            "wide. By default, it is the full PNG."
         ),
     )
 
 
 class ReadableQuery(CitationQuery):
-    """Query parameters of the readable view. It starts at the cursor, the cited passage, the page or the time
-    in the recording; the first that is set applies.
+    """Query parameters of the readable view. The view starts at the cursor, the cited passage, the page or
+    the time in the recording, whichever is given first in this list.
     """
 
     cursor: str = Field(
         default="",
         pattern=r"^([0-9]{1,7})?$",
-        description="The value of `cursor` or `previous_cursor` in a view.",
+        description=(
+            "Cursor of the part at which the view starts: `cursor` or `previous_cursor` of another view."
+        ),
     )
     page: Number = Field(default=0, description="Page number at which the view starts.")
-    t: Number = Field(default=0, description="Time in a recording at which the view starts, in seconds.")
+    t: Number = Field(default=0, description="Time in the recording at which the view starts, in seconds.")
 
 
 class PageSheet(Model):
@@ -77,7 +81,7 @@ class PageSheet(Model):
 
 
 class Part(Model):
-    """A range of consecutive elements of a document, which views load together.
+    """Range of consecutive elements of a document. A view loads a part as a whole.
 
     Attributes:
         start: index of its first element in the document.
@@ -94,7 +98,9 @@ class Part(Model):
 
 
 class Outline(Model):
-    """The division of a document version into parts, stored as long as the version exists."""
+    """Table of contents for the stored elements of a document version: it says which part contains which
+    elements and pages.
+    """
 
     parts: tuple[Part, ...]
     piece_count: int
@@ -109,8 +115,8 @@ class Outline(Model):
 class TextMark(Model):
     """A range of highlighted characters, from `start` up to but excluding `end`."""
 
-    start: int = Field(description="Offset of the first character, counted from 0.")
-    end: int = Field(description="Offset after the last character.")
+    start: int = Field(description="Offset of the first highlighted character, counted from 0.")
+    end: int = Field(description="Offset after the last highlighted character.")
 
 
 class ViewedFigure(Model):
@@ -155,7 +161,7 @@ class ViewedElement(Model):
 
 
 class CitedPassage(Model):
-    """The citation that the request for a view named.
+    """Citation that was requested together with a view.
 
     Attributes:
         page_number: None for documents without pages.
@@ -164,14 +170,14 @@ class CitedPassage(Model):
 
     run_id: str = Field(description="Id of the run whose answer contains the citation.")
     n: int = Field(description="Number of the citation in the answer.")
-    quote: str = Field(description="The quoted words.")
+    quote: str = Field(description="Words that the answer quotes from the document.")
     verified: bool = Field(description="Whether the document contains exactly the quoted words.")
     page_number: int | None = None
     is_marked: bool = False
 
 
 class ViewedPicture(Model):
-    """The picture of a page, with the highlighted areas.
+    """Picture of a page, with the areas to highlight.
 
     Attributes:
         path: path of the picture in this API, which requires authentication.
@@ -203,10 +209,10 @@ class DocumentText(Model):
     title: str = Field(description="Title of the document.")
     language: str | None = Field(default=None, description="Language of the document, as an ISO 639-1 code.")
     source_url: str | None = Field(
-        default=None, description="URL from which the document comes, or URL of the recording."
+        default=None, description="URL of the web page or recording from which the document comes."
     )
     elements: tuple[ViewedElement, ...] = Field(
-        default=(), description="Elements of the page or part, in reading order."
+        default=(), description="Elements of this page or part, in reading order."
     )
     cited: CitedPassage | None = Field(
         default=None,

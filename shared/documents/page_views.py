@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 
 def page_number_of(text: str) -> int:
-    """Parse a page number from a URL.
+    """Parse the page number in a URL. Raise `NotFoundError` if it isn't a number from 1.
 
     Raises:
         NotFoundError: the text isn't a page number.
@@ -44,7 +44,7 @@ def page_number_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cited:
-    """The citation to highlight in a view, with its run and the text that surrounds the cited passage.
+    """Citation to highlight in a view, with its run and the text around the cited passage.
 
     Attributes:
         rows: cells of the rows from which a result was calculated, as written in the sheet.
@@ -63,7 +63,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Material:
-    """A document with the data that one of its views needs.
+    """Document together with the data needed to render one of its views.
 
     Attributes:
         elements: elements of one or more parts.
@@ -102,8 +102,8 @@ def _page_count(outline: Outline) -> int:
 def page_view(
     material: Material, page_number: int, picture: ViewedPicture | None = None, sheet: PageSheet | None = None
 ) -> PageView:
-    """Return the view of one page. `material` must contain the elements of the parts that `shown_parts`
-    returns.
+    """Return the view of one page. `material` must contain all elements of the parts that `shown_parts`
+    returned for this page.
 
     Args:
         picture: None if the page has none.
@@ -135,8 +135,8 @@ def page_view(
 
 
 def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
-    """Return the index of the part with which the readable view starts: at the cursor, cited passage, page or
-    time, in this order of precedence. The default is 0.
+    """Return the index of the part at which the readable view starts. The cursor takes precedence over the
+    cited passage, then the page, then the time; without any, the view starts at part 0.
 
     `places` are the cited passage's positions in the whole document.
     """
@@ -150,9 +150,7 @@ def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place])
 
 
 def readable_view(material: Material, number: int, places: Sequence[Place] = ()) -> ReadableView:
-    """Return the readable view of part `number`, with the cited passage highlighted where it is in this
-    part.
-    """
+    """Return the readable view of part `number`. The cited passage is highlighted if it is in this part."""
     parts, start = material.outline.parts, material.outline.parts[number].start
     end = start + len(material.elements)
     here = [
@@ -168,8 +166,8 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return the index and text of each element that may contain the cited passage, based on its page or
-    time.
+    """Return index and text of the elements in which to search the cited passage: those of its page, or those
+    from its time on.
 
     `first_index` is the index of `pieces[0]` in the document.
     """
@@ -183,8 +181,8 @@ def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citat
 
 
 def passage_places(texts: Sequence[str], cited: Cited | None) -> list[Place]:
-    """Return the places of the cited passage in the texts of elements. For a citation of a table, these are
-    the cited rows.
+    """Return where the cited passage is in the given texts of elements. For a citation of a table, these are
+    the positions of the cited rows.
     """
     if cited is None:
         return []

@@ -12,9 +12,9 @@ from shared.documents.models import Element
 from shared.documents.page_models import Outline, Part
 from shared.evidence.models import Citation
 
-# About ten printed pages, which load at once (unmeasured).
+# About ten printed pages, which are loaded together (unmeasured).
 PART_CHARS = 20_000
-# Even a short element needs about 1 KB of memory.
+# Maximum number of elements per part, because even a short element needs about 1 KB of memory.
 PART_PIECES = 1000
 OUTLINE_FILE, PARTS_FILE = "outline.json", "reading.json"
 _ELEMENTS = TypeAdapter(tuple[Element, ...])
@@ -86,8 +86,8 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the index of the part in which a page starts. If the page has no text, return the next part that
-    has, or 0.
+    """Return the index of the part in which a page starts. If the page has no text, return that of the next
+    page with text, or 0.
     """
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)

@@ -84,7 +84,7 @@ class ThreadFileForm(Model):
 
 
 class ImportRequest(Model):
-    """Body of POST /api/documents/import.
+    """Body of POST /api/documents/import, a request to import a web page.
 
     Attributes:
         acl, project_id: as in `UploadRequest`.
@@ -98,19 +98,26 @@ class ImportRequest(Model):
 
 
 class UploadForm(Model):
-    """Form of POST /api/documents. The file must be the last part."""
+    """Form fields of POST /api/documents. The file must be the last one."""
 
-    folder: str = Field(default="", max_length=1000, description="Path below the caller's own folder.")
+    folder: str = Field(
+        default="",
+        max_length=1000,
+        description=("Folder for the document, relative to the caller's own folder."),
+    )
     project_id: ProjectId | None = Field(
         default=None, description="Id of the project to which the document belongs."
     )
     acl: AccessList = Field(
         default=(),
-        description="Principals who may read the document. Repeat the field, or separate them by commas.",
+        description=(
+            "Users, groups, departments and organisations that may read the document. Repeat the field, or "
+            "separate them by commas."
+        ),
     )
     source_url: SourceUrl | None = Field(
         default=None,
-        description="URL from which the document comes, or URL of the recording of a transcript.",
+        description="URL of the web page or recording from which the document comes.",
     )
     replace: bool = Field(
         default=True,
@@ -120,20 +127,21 @@ class UploadForm(Model):
 
 
 class UploadTicket(Model):
-    """A signed URL for uploading a large file. The client sends the file to `url` with `headers`, in a single
-    PUT request or as staged blocks.
+    """Signed URL for uploading a large file. The client sends the file to `url` with these `headers`, in a
+    single PUT request or in blocks.
 
     Attributes:
         location: URL of the document's status, available once the file has arrived.
     """
 
-    doc_id: str = Field(description="Id that the document will have.")
+    doc_id: str = Field(description="Id that the document will have once the file is uploaded.")
     filename: str = Field(description="File name of the document.")
     url: str = Field(
-        repr=False, description="URL to which the file is sent. Anyone who has the URL can write this file."
+        repr=False,
+        description=("URL to which the client sends the file. Anyone who has the URL can write this file."),
     )
     method: str = Field(default="PUT", description="HTTP method of the upload.")
-    headers: dict[str, str] = Field(description="HTTP headers that the upload must have.")
+    headers: dict[str, str] = Field(description="HTTP headers that the client must send with the file.")
     expires_at: datetime = Field(description="Time until which the URL is valid.")
     location: str
 
@@ -147,8 +155,10 @@ class AccessChange(Model):
     """
 
     acl: AccessList = Field(
-        description="Who may read it: ids of people and groups, departments, `org:` and an organisation, "
-        "or `*`."
+        description=(
+            "Who may read the document: ids of users and groups, departments, `org:` followed by an "
+            "organisation's id, or `*` for everyone."
+        )
     )
     project_id: ProjectId | None = None
 
@@ -165,7 +175,9 @@ class MetadataCorrection(Model):
     department: MetadataText | None = Field(
         default=None, description="Department to which the document belongs."
     )
-    document_date: date | None = Field(default=None, description="Date printed in the document.")
+    document_date: date | None = Field(
+        default=None, description=("Date printed in the document, in ISO 8601 format.")
+    )
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = Field(
         default=None, description="Language of the document, as an ISO 639-1 code."
     )

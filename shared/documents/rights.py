@@ -17,8 +17,8 @@ def is_admin(user: UserContext) -> bool:
 
 
 def readers_row(state: DocumentState) -> DocumentRow | None:
-    """Return the part of a document's state that permission checks and views need. Return None if the
-    document has no complete version yet or is deleted.
+    """Return the fields of a document's state that decide who may read it. Return None if no version is
+    complete yet or the document is deleted.
     """
     if state.is_deleted or not state.content_hash:
         return None
@@ -49,8 +49,8 @@ def may_see(user: UserContext, state: DocumentState) -> bool:
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
-    """Return whether the user may change the document: only the owner and administrators may. The
-    administrator role alone doesn't permit reading it.
+    """Return whether the user may change the document, as its owner or as an administrator. Being an
+    administrator doesn't permit reading it.
 
     Files that belong to a conversation can't be changed, only removed from its thread.
     """

@@ -9,7 +9,7 @@ from shared.platform.settings import Settings
 
 
 class DocumentServices(Protocol):
-    """Settings, indexes and stores that the functions of `shared.documents` use."""
+    """Services that the functions of `shared.documents` use: settings, search indexes and stores."""
 
     settings: Settings
     documents_index: SearchIndex

@@ -33,9 +33,7 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """The time at which a document entered a status, and the number of model replies received in that
-    status.
-    """
+    """Time at which a document entered a status, and number of model replies received in that status."""
 
     status: DocumentStatus
     at: datetime
@@ -43,8 +41,7 @@ class PhaseTime(Model):
 
 
 class DocumentState(Model):
-    """The stored state of a document. It decides who may read the document and what the next ingestion must
-    do.
+    """Stored state of a document. It decides who may read the document and what the next ingestion has to do.
 
     Attributes:
         revision: etag of this row; replacing an older revision is a conflict.

@@ -1,5 +1,5 @@
-"""Index rows that list unfinished documents, recently changed documents and those of each owner, so that
-queries need not scan the states of all documents.
+"""Rows of the state table that work like an index: they list unfinished documents, recent changes and the
+documents of each owner, so that queries need not read all states.
 
 A query for states by anything but their key would scan the states of all users. The index rows contain only
 document ids; what counts is the state itself. An index row is written before its state, so a crash may leave
@@ -21,18 +21,18 @@ FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
 _OWNED = "~owned-"
 _CHANGED = "~changed-"
-# The upper bound of the partition names, because "." follows "-".
+# Upper bound for the names of `_CHANGED` partitions: "." follows "-".
 _AFTER_CHANGED = "~changed."
-# Rows younger than this are kept, because their writer may not have written the state yet.
+# Keep superfluous rows younger than this, because their writer may not have written the state yet.
 _SETTLED = timedelta(minutes=10)
-# Readers of earlier changes scan the states of all documents instead.
+# Rows of changes are kept for a day. To find earlier changes, readers have to scan all states.
 CHANGES_KEPT = timedelta(days=1)
-# Number of documents to remember. Forgetting one costs an unnecessary write.
+# Number of documents whose index rows are remembered. Forgetting one costs an unnecessary write.
 _MOST_KNOWN = 10_000
 
 
 class _IndexedAs(NamedTuple):
-    """The index rows of a document that are known to exist.
+    """Index rows that are known to exist for a document.
 
     Attributes:
         changed: newest partition of `_CHANGED` with a row.
@@ -44,15 +44,15 @@ class _IndexedAs(NamedTuple):
 
 
 class StateIndex:
-    """Index rows for the document states of one table."""
+    """Reader and writer of the index rows for the document states in one table."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._known: OrderedDict[str, _IndexedAs] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember which index rows a document has according to its state, which avoids unnecessary writes
-        later.
+        """Remember the index rows that a stored state must already have, so that they aren't written
+        again.
         """
         indexed = self._known.get(state.doc_id, _IndexedAs())
         self._remember(state.doc_id, _IndexedAs(_is_unfinished(state), indexed.changed, state.owners))
@@ -73,7 +73,7 @@ class StateIndex:
         if needed:
             await run_together(*(self._put(one, state.doc_id) for one in needed))
         is_unfinished = indexed.is_unfinished or _is_unfinished(state)
-        # Rows of former owners are left out: a reader that finds them superfluous deletes them.
+        # Rows of former owners stay: a reader that finds them superfluous deletes them.
         self._remember(state.doc_id, _IndexedAs(is_unfinished, partition, owners))
 
     async def after_write(self, state: DocumentState) -> None:
@@ -94,12 +94,16 @@ class StateIndex:
         await run_together(*(self._remove(partition, state.doc_id) for partition in partitions))
 
     async def unfinished(self) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield the index row of each document that may be unfinished. Some rows may be superfluous."""
+        """Yield an index row for every unfinished document. Some rows may be superfluous, because their
+        document is finished by now.
+        """
         async for row in self._table.query(f"PartitionKey eq '{_UNFINISHED}'"):
             yield row
 
     async def of_owner(self, user_id: str) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield the index row of each document that the user may own. Some rows may be superfluous."""
+        """Yield an index row for every document of this owner. Some rows may be superfluous, because their
+        document has another owner by now.
+        """
         async for row in self._table.query(f"PartitionKey eq '{_partition_of_owner(user_id)}'"):
             yield row
 
@@ -111,7 +115,8 @@ class StateIndex:
         try:
             await self._table.delete(str(row["PartitionKey"]), str(row["RowKey"]), revision_of(row))
         except ConflictError:
-            return  # another process has rewritten the row, so it may be needed
+            # Another process has written the row again, so it may be needed.
+            return
 
     async def changed_since(self, moment: datetime) -> list[str]:
         """Return the ids of documents whose state may have been written at `moment` or later."""
@@ -138,7 +143,8 @@ class StateIndex:
         try:
             await self._table.delete(partition, doc_id)
         except GroundworkError:
-            return  # A reader that finds the row superfluous will delete it.
+            # A reader that finds the row superfluous will delete it.
+            return
 
     def _remember(self, doc_id: str, indexed: _IndexedAs) -> None:
         self._known[doc_id] = indexed
@@ -148,7 +154,7 @@ class StateIndex:
 
 
 def _partition_of_owner(user_id: str) -> str:
-    # A digest, because user ids may contain characters that keys must not.
+    # Use a digest, because user ids may contain characters that aren't allowed in keys.
     return f"{_OWNED}{digest('owner', user_id)[:32]}"
 
 

@@ -101,7 +101,9 @@ class DocumentStore(DocumentRows):
     async def _indexed(
         self, index_rows: AsyncIterator[Mapping[str, Any]], is_wanted: Callable[[DocumentState], bool]
     ) -> AsyncIterator[DocumentState]:
-        """Yield the states that index rows name, if they are wanted. Superfluous rows are deleted."""
+        """Yield the states of the documents that index rows refer to, unless they no longer meet the
+        condition. Rows of such states are deleted.
+        """
         rows = [row async for row in index_rows]
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
@@ -126,7 +128,9 @@ class DocumentStore(DocumentRows):
                     yield changed
 
     async def purge_changes(self, now: datetime, most: int) -> int:
-        """Delete at most `most` expired index rows of changes, and return the number of deleted rows."""
+        """Delete at most `most` index rows of changes that are no longer needed, and return the number
+        deleted.
+        """
         return await self._index.purge(now - 2 * CHANGES_KEPT, most)
 
     async def _read(self, doc_id: str) -> DocumentState | None:
@@ -143,7 +147,7 @@ class DocumentStore(DocumentRows):
 
 def _revision(state: DocumentState) -> str:
     if state.revision is None:
-        raise ConflictError("The state of the document was written before it was read.")
+        raise ConflictError("The document's state must be read before it can be replaced.")
     return state.revision
 
 

@@ -17,12 +17,16 @@ _STEPS = "steps/"
 
 
 def step_file(folder: str, name: str) -> str:
-    """Return the blob name for the result of an ingestion step, which is stored until the ingestion ends."""
+    """Return the blob name for the result of an ingestion step. Such results are only kept until the
+    ingestion ends.
+    """
     return f"{folder}{_STEPS}{name}"
 
 
 def is_of_version(name: str, folder: str) -> bool:
-    """Return whether a blob is a permanent file of the version in `folder`, as opposed to a step result."""
+    """Return whether a blob is a permanent file of the version stored in `folder`, and not the result of an
+    ingestion step.
+    """
     return name.startswith(folder) and not name.startswith(folder + _STEPS)
 
 

@@ -126,7 +126,9 @@ async def change_access(
     only_over = state.sidecar_etag if only_unchanged else None
     await write_rights(state.blob_name, rights, services.blobs, only_over=only_over)
     if await services.blobs.properties(DOCUMENTS, state.blob_name) is None:
-        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
+        raise DocumentNotFoundError(
+            f"The file of {state.filename!r} is gone.", "The document has just been deleted."
+        )
     return await apply_newest(state.blob_name, services)
 
 
@@ -159,7 +161,9 @@ async def correct(
 
     change = await change_row(state.doc_id, documents, changed)
     if change is None:
-        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
+        raise DocumentNotFoundError(
+            f"The file of {state.filename!r} is gone.", "The document has just been deleted."
+        )
     if change.before.is_open:
         # The ingestion in progress publishes the corrections or starts again afterwards.
         return True
