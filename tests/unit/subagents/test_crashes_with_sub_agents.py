@@ -15,7 +15,7 @@ from shared.answering.steps import StepInput, StepResult, SubagentsEnded
 from shared.answering.sub_agent import SubAgent
 from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
-from shared.runs.events import DoneLine, RunEvent, is_terminal
+from shared.runs.events import DoneLine, RunEvent, SubagentStatus, is_terminal
 from shared.runs.journal import read_journal
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.run_state import fold
@@ -169,6 +169,10 @@ async def test_crash_at_any_append_leaves_one_answer_with_all_findings(
         ("done", 1, 1)
     ] * children
     assert [is_terminal(event) for event in log.received].count(True) == 1
+    ends = [
+        event.child for event in log.received if isinstance(event, SubagentStatus) and event.phase == "ended"
+    ]
+    assert ends == list(range(children))
     assert is_terminal(log.lines(log.run_id)[-1])
 
 
