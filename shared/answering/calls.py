@@ -47,7 +47,7 @@ class GapSearch:
     """A search for a gap in the answer that runs with the turn's tool calls. Readers see it as a search call.
 
     Attributes:
-        hits: makes the search; None = it failed.
+        hits: performs the search; returns None if it failed.
     """
 
     query: str

@@ -56,7 +56,7 @@ class Turn(Model):
 
 
 class HeldResult(Model):
-    """Result of a call that the run loop executed: its text and its citable evidence."""
+    """Result of a call that the script executed instead of a tool: its text and its citable evidence."""
 
     text: str
     hits: tuple[Hit, ...] = ()

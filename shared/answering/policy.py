@@ -354,7 +354,7 @@ def _decide(now: Situation) -> DelegationPolicyOutput:
 
 
 def _decide_full_queue(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
-    """Return `defer` if the question can wait for a place in the full queue, otherwise `no_delegate`."""
+    """Return `defer` if there is time to wait until the full queue has room, otherwise `no_delegate`."""
     refused = _no_delegate(now, "QUEUE_FULL", *positives)
     left_ms = now.latency_left_ms - now.settings.subagents.child_retry_backoff_ms
     may_wait = left_ms >= now.settings.budgets.min_remaining_latency_to_delegate_ms

@@ -130,7 +130,7 @@ class Profile:
     Attributes:
         prompts: names of the templates in `prompts/` that form its system message, in order.
         calls: limits on its tool calls.
-        report: schema of its output, made of the item types that `findings` reads; None = its output is an
+        report: schema of its output, built from the models of this module; None = its output is an
             answer, streamed and proved.
     """
 

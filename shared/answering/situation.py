@@ -19,10 +19,10 @@ _BY_INTENT: dict[QueryIntent, ProfileName] = {
 
 @dataclass(frozen=True)
 class Situation:
-    """The question, its evidence and the system, when the policy decides.
+    """Everything that the delegation policy depends on: question, evidence, budget and state of the system.
 
     Attributes:
-        asked: the contract's input.
+        asked: the documented input of a decision.
         installed_profiles: profiles with an available sub-agent.
         healthy_tools: tools that currently work.
         targets_readable: whether the user may read every target document.

@@ -200,7 +200,7 @@ class StepContext(AttemptContext[AnsweringServices]):
             event_log.stage(*events)
 
     async def discard(self, error_type: str) -> None:
-        """Tell readers to drop this step's tokens and citations."""
+        """Append an event that makes readers drop this step's text and citations. Ignore storage failures."""
         if self._event_log is not None:
             # If the log is unavailable, the next attempt's `restarted` has the same effect.
             with suppress(GroundworkError):

@@ -246,7 +246,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.state = self.state.model_copy(update=values)
 
     async def open(self, *phases: Phase) -> None:
-        """Begin this attempt in the journal, with its first events.
+        """Append this attempt's mark to the journal, followed by a status event for each phase.
 
         Raises:
             RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.

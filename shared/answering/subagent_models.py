@@ -116,7 +116,7 @@ class SubagentStart(SubagentPlace):
 
 
 class ReadTask(Model):
-    """Read a sub-agent's task from the journal, and return what its script decides by."""
+    """Read a sub-agent's task from the journal, and return the limits that its script needs."""
 
     kind: Literal["read_task"] = "read_task"
 
@@ -179,7 +179,7 @@ class TurnResult(Model):
 
 
 CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
-"""What the script assumes of a turn that raised: a defect, which another attempt may not meet."""
+"""The result that the script assumes for a turn that raised an exception. A retry may succeed."""
 
 
 class SubagentEnd(Model):

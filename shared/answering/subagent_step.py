@@ -40,7 +40,7 @@ from shared.runs.events import RunEvent
 from shared.runs.journal import Journal, read_journal
 
 _STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
-_BOOK_S = 0.1  # how long a very short turn waits until its start is recorded
+_START_S = 0.1  # how long a very short turn waits until its start is recorded
 _NOT_NEEDED = TurnResult(status="partial")
 """The run has ended, or the time is up, so the result is no longer needed."""
 
@@ -98,7 +98,7 @@ class _TurnAttempt(Attempt[TurnResult]):
         try:
             return await _take_turn(context, is_first=True)
         finally:
-            await asyncio.wait([beginning], timeout=_BOOK_S)
+            await asyncio.wait([beginning], timeout=_START_S)
             beginning.cancel()
 
     async def result_after_end(self) -> TurnResult:
@@ -106,7 +106,9 @@ class _TurnAttempt(Attempt[TurnResult]):
         return _NOT_NEEDED
 
     async def result_after_error(self, error: GroundworkError) -> TurnResult:
-        """Return the failure; an erased run or an overtaken turn needs no result."""
+        """Return the failure as a result. No result is needed if the run was erased, or another attempt took
+        over.
+        """
         if isinstance(error, NotFoundError | StaleAttemptError):
             return _NOT_NEEDED
         get_logger().warning("sub_agent.start_failed", run_id=self._place.run_id, error_type=error.code)

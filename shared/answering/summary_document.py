@@ -74,7 +74,7 @@ async def perform_document_step(
 async def _read_range(
     place: SubagentPlace, action: ReadWindows, journal: Journal, services: SubagentServices
 ) -> StepResult:
-    """Read windows one after the other, until the document or the run ends."""
+    """Read a range of windows in order. Stop early if the document or the run has ended."""
     done = failed = again = tokens = 0
     for number in range(action.first, action.end):
         result = await _Reading(place, number + 1, journal, services).result()
@@ -182,11 +182,11 @@ class _DocumentTurn(Attempt[StepResult]):
         """Return the document's windows.
 
         Raises:
-            NotFoundError: the document was not opened.
+            NotFoundError: the document was not split into windows yet.
         """
         plan = await document_plan(self.journal, self._place)
         if plan is None:
-            raise NotFoundError("The document was not opened.")
+            raise NotFoundError("The document was not split into windows yet.")
         return plan
 
     @property
@@ -298,12 +298,12 @@ def order_of(request: RunRequest) -> SummaryOrder:
 
 
 async def document_plan(journal: Journal, place: SubagentPlace) -> DocumentPlan | None:
-    """Return a document's windows; None if it was not opened."""
+    """Return a document's windows, or None if the child has not split it yet."""
     return await _find(journal, place, _PLAN, DocumentPlan)
 
 
 async def document_result_of(journal: Journal, place: SubagentPlace) -> DocumentResult | None:
-    """Return a child's result; None if it stored none."""
+    """Return a child's stored result, or None."""
     return await _find(journal, place, _RESULT, DocumentResult)
 
 

@@ -27,7 +27,7 @@ MAX_TAGS = 8
 
 
 def proved_window(output: WindowSummary, hits: Sequence[Hit], source_url: str | None = None) -> WindowResult:
-    """Return the findings and metrics that the window's blocks prove; the others are dropped and counted.
+    """Return the findings and metrics whose quotations occur in the window's blocks. The others are counted.
 
     Args:
         hits: the window's blocks, all of one document.
@@ -137,7 +137,7 @@ def statements_of(merged: Sequence[MergedStatement], count: int) -> tuple[Statem
 
 
 def statements_without_model(findings: Sequence[Finding]) -> tuple[Statement, ...]:
-    """Return the findings as the narrative, without a model."""
+    """Return one statement per finding, as a narrative that needs no model."""
     return tuple(Statement(text=finding.text, findings=(place,)) for place, finding in enumerate(findings))
 
 

@@ -53,9 +53,9 @@ class SummaryTime:
     """The deadlines for the parts of a summary, as datetimes with time zone.
 
     Attributes:
-        read_until: no window is started later; those read by then are merged.
-        reduce_until: the end of merging a document's findings.
-        children_until: children still running then are ended.
+        read_until: no window is started later; the windows read by then are merged.
+        reduce_until: the findings of a document must be merged by then.
+        children_until: children that are still running are terminated.
         deadline: the latest time of the result, apart from crash recovery.
     """
 

@@ -53,9 +53,9 @@ _EACH_UNFINISHED = 8  # findings of a document whose child wrote no result
 
 
 async def open_summary(context: StepContext) -> DocumentsChosen:
-    """Store the places of the children, and return them.
+    """Store the ids of the children, one per document, and return them.
 
-    The step has no completion: after a revival, the children get new time.
+    The step has no completion, so after a revival it runs again and the children get a new deadline.
     """
     request = await context.request()
     numbers = range(len(order_of(request).doc_ids))
@@ -75,7 +75,7 @@ async def open_summary(context: StepContext) -> DocumentsChosen:
 
 
 async def merge_summary(context: StepContext) -> SummaryMerged:
-    """End the children, and store one result from the complete and partial results of all documents."""
+    """Stop the children, and store the summary of the complete and partial results of all documents."""
     services, request = context.services, await context.request()
     await context.open()
     # The step's start in the journal ends the children, so they can't append anything after this read.

@@ -108,7 +108,8 @@ class Reduced:
 async def reduce_findings(
     findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
 ) -> Reduced:
-    """Select and merge findings. A failing model raises nothing.
+    """Select the findings that fit into one call, and have the model write a narrative over them. If the
+    model fails, return a sample of the findings instead of raising.
 
     Args:
         most_tokens: maximum tokens of findings per call.
@@ -168,7 +169,7 @@ async def _better_half(group: Sequence[Finding], model: SummaryModel) -> list[Fi
 def _without_narrative(
     findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str
 ) -> Reduced:
-    """Return findings sampled from the whole document rather than its beginning."""
+    """Return a sample of the findings as statements, from the whole document rather than its beginning."""
     step = max(1, -(-len(findings) // min(most_key, _MAX_SAMPLE)))
     sample = tuple(findings[::step])
     return Reduced(

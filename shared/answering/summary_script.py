@@ -32,7 +32,7 @@ from shared.runs.models import ChildStatus
 MAX_RANGES = 24  # steps per document's windows, because every step replays the whole history
 AT_ONCE = 2  # concurrent steps per document (unmeasured; the model endpoint is the bottleneck)
 PAUSES_S = (5.0, 20.0)  # before failed windows are retried; a service has often recovered by then
-MAX_MERGES = 3  # the second is needed only if a document is closed during the first
+MAX_MERGES = 3  # a second one is needed only if the user loses access to a document during the first
 
 
 class DocumentSummary:
@@ -64,7 +64,7 @@ class DocumentSummary:
         self.step += 1
 
     def close(self, seen: Observation) -> Script[RunEnd]:
-        """Commit the summary, or report the failure. One that became stale is merged again."""
+        """Commit the summary, or report the failure. If it has become stale, merge it again first."""
         for merges in range(1, MAX_MERGES + 1):
             if not isinstance(seen, SummaryMerged):
                 break
@@ -102,7 +102,9 @@ class DocumentSummary:
 
 
 class DocumentReader:
-    """A child that reads one document: it opens it, reads its windows in parallel, and reduces them."""
+    """A child that reads one document: it splits the document into windows, reads them in parallel, and
+    merges their findings.
+    """
 
     def __init__(self, place: SubagentPlace) -> None:
         self.step = 0
@@ -114,7 +116,7 @@ class DocumentReader:
         return result.observation
 
     def next_step(self, seen: Observation) -> Script[Observation]:
-        """Read the windows, retrying those that failed for a while, and reduce what was read."""
+        """Read the windows, again after a pause if some failed, and merge their findings."""
         assert isinstance(seen, DocumentOpened)  # noqa: S101  # anything else is the last observation
         size = max(1, ceil(seen.window_count / MAX_RANGES))
         ranges = tuple(
