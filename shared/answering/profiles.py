@@ -12,7 +12,7 @@ from shared.runs.models import ProfileName, SubagentTool
 
 
 class Proof(Model):
-    """A quotation, word by word, from a passage of the document `doc_id`."""
+    """A verbatim quotation from a passage of the document `doc_id`."""
 
     doc_id: str
     quote: str
@@ -33,7 +33,7 @@ class SectionSummary(Model):
 
 
 class DocReaderReport(Model):
-    """Of doc_reader. `uncertainty`: what the passages leave open, a sentence each."""
+    """Report of doc_reader. `uncertainty` lists what the passages leave open, one sentence each."""
 
     sections: tuple[SectionSummary, ...]
     claims: tuple[Claim, ...]
@@ -41,7 +41,7 @@ class DocReaderReport(Model):
 
 
 class Side(Model):
-    """What one document says on a dimension; no quote when it says nothing of it."""
+    """What one document says on a dimension, with an empty quote if it says nothing."""
 
     doc_id: str
     statement: str
@@ -49,14 +49,14 @@ class Side(Model):
 
 
 class Contrast(Model):
-    """One dimension with what each document says on it."""
+    """One dimension of a comparison, with what each document says on it."""
 
     dimension: str
     sides: tuple[Side, ...]
 
 
 class ComparatorReport(Model):
-    """Of comparator. `open_dimensions`: asked for, and not found in the documents."""
+    """Report of comparator. `open_dimensions` were asked for but not found in the documents."""
 
     similarities: tuple[Claim, ...]
     differences: tuple[Contrast, ...]
@@ -65,7 +65,7 @@ class ComparatorReport(Model):
 
 
 class BackedClaim(Model):
-    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
+    """A statement with its proofs, which are empty if it is unsupported. `confidence` is between 0 and 1."""
 
     text: str
     confidence: float
@@ -73,13 +73,13 @@ class BackedClaim(Model):
 
 
 class EvidenceReport(Model):
-    """Of evidence_builder: each major claim, backed or marked unsupported."""
+    """Report of evidence_builder: each major claim with its proofs, or without any if it is unsupported."""
 
     claims: tuple[BackedClaim, ...]
 
 
 class WebSource(Model):
-    """A page of the web, with a quotation from what was found there."""
+    """A web page, with a quotation from its text."""
 
     url: str
     title: str
@@ -96,7 +96,7 @@ class WebClaim(Model):
 
 
 class WebReport(Model):
-    """Of web_verifier. `trust_notes`: how far its sources can be trusted, a sentence each."""
+    """Report of web_verifier. `trust_notes` say how far its sources can be trusted, one sentence each."""
 
     claims: tuple[WebClaim, ...]
     trust_notes: tuple[str, ...]
