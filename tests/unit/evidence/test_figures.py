@@ -65,10 +65,31 @@ def test_an_address_and_its_blob_name_each_other() -> None:
     assert path == f"/api/documents/d/figures/{KEY}"
     assert name_of_path(path) == figure_name("d", KEY) == f"d/{KEY}"
     assert figure_name("../d", KEY) is None
+    assert name_of_path(f"/api/documents/../figures/{KEY}") is None
 
 
 def test_a_text_block_is_no_figure() -> None:
     assert answer_figure(picture("p", block_type="text")) is None
+
+
+def test_a_figure_has_the_caption_of_its_block() -> None:
+    for caption, shown in (("A pump curve", "A pump curve"), (None, "")):
+        figure = answer_figure(picture("p", image_caption=caption))
+        assert figure is not None
+        assert figure.caption == shown
+
+
+@pytest.mark.parametrize(
+    ("caption", "text"),
+    [
+        ("A pump", "A pump"),
+        ("", "Figure"),
+        ("x" * 200, "x" * 200),
+        ("ab " * 100, "ab " * 66 + "…"),
+    ],
+)
+def test_a_long_caption_is_cut_behind_a_word(caption: str, text: str) -> None:
+    assert alt_text(caption) == text
 
 
 @pytest.mark.parametrize(
@@ -105,4 +126,29 @@ def test_only_pictures_of_the_evidence_are_shown_and_each_once() -> None:
         placer.want(block_id)
     assert [figure.block_id for figure in placer.take()] == ["p0", "p1", "p2", "p3"]
     placer.want("p0")
+    assert not placer.is_waiting
+
+
+def test_no_picture_splits_a_table_or_the_first_line_of_code() -> None:
+    placer = FigurePlacer(())
+    free = []
+    for text in ("The table:\n| a", " b", " |\nText", " and more\n  ```", "python", "\nx = 1"):
+        placer.passed(text)
+        free.append(placer.line_is_free)
+    assert free == [False, False, True, False, False, True]
+
+
+def test_pictures_are_kept_while_the_text_shows_them() -> None:
+    placer = FigurePlacer((picture("p0"), picture("p1")))
+    shown = []
+    for block_id in ("p0", "p1"):
+        placer.want(block_id)
+        shown += placer.take()
+    assert placer.placed == shown
+    placer.want("p0")
+    placer.keep(f"See {figure_markdown(shown[1])}")
+    assert placer.placed == [shown[1]]
+    placer.want("p0")
+    assert placer.is_waiting
+    placer.drop()
     assert not placer.is_waiting

@@ -73,3 +73,11 @@ def test_nothing_in_a_name_is_hidden() -> None:
 
 def test_other_texts_keep_their_parentheses() -> None:
     assert one_line("a) see\nwww.heron.md [1]") == "a) see www .heron.md [1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a ［1］ 10².md", "a (1) 10².md"), ("a(Source: b)c.md", "a Source: b c.md"), ("a (b).md", "a (b).md")],
+)
+def test_brackets_of_a_name_are_shown_by_harmless_ones(name: str, shown: str) -> None:
+    assert shown_name(name) == shown
