@@ -16,6 +16,7 @@ the name of a language, because some readers take it for a table header.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Self
 
 from shared.evidence.untrusted_text import as_seen
@@ -61,7 +62,7 @@ def _colon(window: str, tail: str, *, may_grow: bool) -> tuple[str, int] | None:
 
 
 def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
-    if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
+    if may_grow and _is_cut_off(window.lower(), _LINE_BREAKS):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
     # Table cells need `<br>`. At the start of a line or after a list number, the tag would start an HTML
@@ -229,8 +230,7 @@ class ReaderText:
         """Sanitise a run of backticks or tildes, which may start a code fence or a code span, or be plain
         text.
         """
-        run = _RUN.match(window)
-        length = run.end() if run else 1
+        length = len(window) - len(window.lstrip(window[0]))
         if may_grow and length == len(window):
             return None
         if not self._line and length >= len("```"):
@@ -256,7 +256,7 @@ class ReaderText:
             return None
         # Some clients would start a code fence here, so the first character is escaped.
         self._has_open_backtick = True
-        return self._shown("\\" + window[0]), 1
+        return self._shown("\\" + window[:1]), 1
 
     def _span(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
         if _ODD_BACKSLASHES.search(self._tail):
@@ -367,9 +367,5 @@ def _span_end(line: str, length: int) -> int | None:
 
 
 def _closing_parenthesis(window: str, opening: int) -> int | None:
-    depth = 0
-    for position in range(opening, len(window)):
-        depth += {"(": 1, ")": -1}.get(window[position], 0)
-        if depth == 0:
-            return position
-    return None
+    depths = accumulate({"(": 1, ")": -1}.get(sign, 0) for sign in window[opening:])
+    return next((position for position, depth in enumerate(depths, opening) if depth == 0), None)

@@ -59,6 +59,15 @@ def shown(text: str, cuts: list[int] | None = None) -> str:
         ("(Sou[](x)rce: m.pdf)", "(Source unchecked: m.pdf)"),
         ("[x", "[x"),
         ("[x](\n\n) y", "[x] (\n\n) y"),
+        ("[a](<u v>) b", "a b"),
+        ("[a](b(c)d) e", "a e"),
+        ("[a](b(c d) e", "[a] (b(c d) e"),
+        ("[a:](u) b", "a: b"),
+        ("![x", "! [x"),
+        ("[a][1]", "[a] (1)"),
+        ("Stop!", "Stop!"),
+        ("see [1\\]", "see [1\\)"),
+        ("&#91;x&#93;(u) &lbrack; & &amp;", "&amp;#91;x&amp;#93;(u) &amp;lbrack; & &amp;"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
         ("**x** *y* _z_ ~~w~~ 10:30 a/b C:/x", "**x** *y* _z_ ~~w~~ 10:30 a/b C:/x"),
     ],
@@ -66,6 +75,61 @@ def shown(text: str, cuts: list[int] | None = None) -> str:
 def test_signs_that_load_link_or_forge_are_taken_out(written: str, read: str) -> None:
     assert shown(written) == read
     assert shown(written, list(range(len(written)))) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("a ` b\n`[x](u)`", "a ` b\n`x`"),
+        ("a ` b\n\n`[x](u)`", "a ` b\n\n`[x](u)`"),
+        ("`a|[x](u)`", "`a|x`"),
+        ("```\n[x](u)\n````\n[x](u)\n", "```\n[x](u)\n````\nx\n"),
+        ("``` python [x](u)\n[x](u)\n```", "```python\n[x](u)\n```"),
+        ("~~~ python [x](u)\n[x](u)\n~~~\n[x](u)", "~~~python\n[x](u)\n~~~\nx"),
+        ("````[x](u)```", "\\````x```"),
+        ("```\ncode\n```\n`[x](u)`", "```\ncode\n```\n`[x](u)`"),
+        ("```a`b\n`[x](u)`", "\\```a`b\n`x`"),
+        ("`" * 17 + "\nx", "\\" + "`" * 17 + "\nx"),
+        ("- ```\n```\n`[x](u)`", "- ```\n```\n`x`"),
+        ("- ```\n  [x](u)\n  ```\n```\n[x](u)\n```", "- ```\n  x\n  ```\n```\n[x](u)\n```"),
+        ("- ```\n  code\nb\n  ```\n```\n[x](u)\n```", "- ```\n  code\nb\n  ```\n```\nx\n```"),
+        ("\t- ```\n   ```\n```\n[x](u)\n```", "\t- ```\n   ```\n```\nx\n```"),
+    ],
+)
+def test_only_code_of_every_reader_keeps_its_signs(written: str, read: str) -> None:
+    assert shown(written) == read
+    assert shown(written, list(range(len(written)))) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("at 10:30", "at 10:30"),
+        ("http://", "http: //"),
+        ("a <x", "a &lt;x"),
+        ("a < b", "a < b"),
+        ("R&D &", "R&D "),
+        ("`a` b", "`a` b"),
+        ("a ~ b", "a ~ b"),
+        ("a `b", "a "),
+    ],
+)
+def test_text_is_shown_as_soon_as_nothing_can_change_it(written: str, read: str) -> None:
+    assert ReaderText().feed(written) == read
+
+
+@pytest.mark.parametrize(
+    ("before", "shown_before"),
+    [("", ""), ("a", "a "), ("a ", "a "), ("ab ", "ab "), ("a\n", "a\n"), ("!", "! ")],
+)
+def test_a_note_is_set_off_from_the_text_before_it(before: str, shown_before: str) -> None:
+    reader = ReaderText()
+    assert reader.feed(before) + reader.note(NOTE) == f"{shown_before}{NOTE}"
+
+
+def test_an_address_that_begins_in_our_text_is_broken() -> None:
+    reader = ReaderText()
+    assert reader.own("See https:") + reader.feed("//evil") == "See https:/ /evil"
 
 
 @given(st.lists(PARTS, max_size=25).map("".join), st.lists(st.integers(0, 150), max_size=20))
