@@ -134,7 +134,7 @@ async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() ->
 @pytest.mark.parametrize("query_type", TYPES)
 def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) -> None:
     made = prompt_for(query_type)
-    assert "answer questions for Contoso {{tools}} Ltd from" in made
+    assert "answer questions for Contoso {{tools}} Ltd, only from" in made
     assert (PROMPTS / "rules" / f"{query_type}.md").read_text("utf-8").strip() in made
     assert "<today>2026-11-21</today>" in made
     assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in made
@@ -187,7 +187,7 @@ def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_s
 
 def test_a_later_decision_is_named_as_the_current_one() -> None:
     rules = system_prompt(MAIN_AGENT, "O").splitlines()
-    rule = next(line for line in rules if "When documents disagree" in line)
+    rule = next(line for line in rules if "If documents disagree" in line)
     assert rule.index("answer with the newer one") < rule.index('"The documents differ:"')
     older, newer = (
         DocumentRecord(
