@@ -590,7 +590,7 @@ class ConversationSettings(SettingsGroup):
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
     """Summaries. Limits of document summaries, which read a document window by window."""
 
-    timeout_s: float = constant(900)  # after that, the summary covers only the windows read so far
+    timeout_s: float = constant(900)  # afterwards, the summary covers only the windows that have been read
     call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 per second
     # Smaller windows find more details but need more model calls. Unmeasured.
     window_tokens: int = constant(3000)

@@ -172,7 +172,7 @@ def begin(
 def span(
     name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
 ) -> Iterator[Span]:
-    """Run a block inside a new span. The arguments are those of `begin`."""
+    """Run a block inside a new span. Takes the same arguments as `begin`."""
     new = begin(name, attributes, kind, parent=parent)
     try:
         with inside(new):

@@ -17,7 +17,7 @@ Outcome = Literal["answered", "abstained", "failed", "cancelled"]
 
 
 class DecisionFacts(Model):
-    """A decision of the delegation policy. `profile` is None unless it was to delegate."""
+    """A decision of the delegation policy. `profile` is None if the policy decided not to delegate."""
 
     decision: Literal["delegate", "no_delegate", "defer"]
     profile: ProfileName | None = None
@@ -25,7 +25,7 @@ class DecisionFacts(Model):
 
 
 class ChildFacts(Model):
-    """The end of a sub-agent.
+    """The outcome of a sub-agent, with its duration, tokens and cost.
 
     Attributes:
         selected: the profile at the start; `profile` is the profile at the end.
@@ -93,7 +93,7 @@ class RatingRecord(HourRecord):
 
 
 class OpeningRecord(HourRecord):
-    """The source of citation `n` was opened."""
+    """A record that the source of citation `n` was opened."""
 
     kind: Literal["opening"] = "opening"
     n: int
@@ -108,13 +108,13 @@ QualityRecord = AnswerRecord | RatingRecord | OpeningRecord
 
 
 class Measure(Model):
-    """One measure.
+    """A quality measure: the share of cases in which something happened, and the target for it.
 
     Attributes:
-        value: None without data.
-        of: the number of answers, calls, ... in the denominator.
+        value: a fraction from 0 to 1; None if there are no cases.
+        of: number of cases, such as answers or tool calls.
         aim: target, a minimum or maximum according to `better`; None = no target.
-        met: None without a value or target.
+        met: whether the target was met; None without a value or target.
     """
 
     value: float | None
@@ -158,7 +158,9 @@ class Ratings(Model):
 
 
 class Times(Model):
-    """Answer times in milliseconds, nearest-rank percentiles; runs that waited for the user are excluded."""
+    """Percentiles of the answer time in milliseconds, by the nearest-rank method. Runs that waited for the
+    user are excluded.
+    """
 
     latency_p50_ms: Count | None = Field(description="Median, in milliseconds.")
     latency_p95_ms: Count | None = Field(description="95th percentile, in milliseconds.")
@@ -179,7 +181,7 @@ class QualityMeasures(Model):
     clarification_rate: Measure = Field(description="Questions that needed a clarification.")
     tool_success: Measure = Field(description="Successful tool calls.")
     citation_accuracy: Measure = Field(description="Citations that are verified or computed.")
-    abstention_rate: Measure = Field(description="Answers that the documents don't contain.")
+    abstention_rate: Measure = Field(description="Questions that the documents don't answer.")
     failure_rate: Measure = Field(description="Failed questions.")
 
 

@@ -59,7 +59,7 @@ class GradeParameters(Parameters):
 
 
 class Grade(BlockJudge):
-    """Filters blocks with the model: only those that help to answer a question remain."""
+    """Filters blocks with the model. Only blocks that help to answer the question remain."""
 
     name = "grade"
     description = "Sort out found blocks that do not help to answer a question; returns those that do."

@@ -133,7 +133,8 @@ async def describe_documents(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return document records by doc_id: the known ones, plus those of the hits that are not among them.
+    """Return document records by doc_id: the known records, and records that are fetched for the other
+    documents of the hits.
 
     If the others cannot be read within `limit_s` seconds, only the known ones are returned.
     """

@@ -136,8 +136,8 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
 def tools_of(
     agent: AgentDefinition | None, settings: Settings, *, has_tables: bool = False
 ) -> tuple[str, ...]:
-    """Return the names of the tools offered to the model. Without an agent, these are the standard tools,
-    those in AGENT_TOOLS and, with `has_tables`, the table tools.
+    """Return the names of the tools offered to the model: the tools that the agent lists or, without an
+    agent, the standard tools, the tools in AGENT_TOOLS and, with `has_tables`, the table tools.
 
     The order is fixed, so that endpoints can cache the prompt.
     """

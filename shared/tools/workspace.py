@@ -82,7 +82,7 @@ class Workspace:
         return blob
 
     async def read(self, name: str) -> str:
-        """Return the text of a file. The errors are those of `find`."""
+        """Return the text of a file. Raises the same errors as `find`."""
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
@@ -119,7 +119,7 @@ class Workspace:
         return len(content), hashlib.sha256(content).hexdigest()
 
     async def delete(self, name: str) -> None:
-        """Delete a file. The errors are those of `find`."""
+        """Delete a file. Raises the same errors as `find`."""
         await self._blobs.delete(WORK, (await self.find(name)).name)
 
     def _path(self, name: str) -> str:
