@@ -10,5 +10,7 @@ def api_operations() -> list[Operation]:
 
 
 def api_routes() -> set[tuple[str, str, str]]:
-    """Return method, route below `/api` and name of every operation, except those of the web page."""
+    """Return the method, route below `/api` and name of every operation of the API. The web page is
+    excluded.
+    """
     return {(one.method, one.route, one.name) for one in api_operations()}

@@ -20,7 +20,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class AttackReport:
-    """Counts cases by kind. Skipped cases don't count; a case whose fixture fails has failed."""
+    """Counter of test cases by kind. Skipped cases are ignored; a case whose fixture fails counts as
+    failed.
+    """
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -47,12 +49,12 @@ class AttackReport:
             terminalreporter.write_line(line)
 
     def pytest_sessionfinish(self) -> None:
-        told = {
+        report = {
             "cases": sum(self._cases.values()),
             "failed": sorted(self._failed),
             "classes": dict(sorted(self._cases.items())),
         }
-        self._out.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        self._out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
     def _table(self) -> Iterator[str]:
         failed = Counter(self._failed.values())

@@ -20,10 +20,10 @@ __all__ = ["azurite", "free_port", "model_server", "search_server"]
 
 # Folders without end-to-end tests, which `make e2e` doesn't collect.
 _QUICK_ONLY = ("tests/unit", "tests/infra")
-PATIENCE_S = 600.0  # of a test, with the stack that it may be the first to start; a hang guard, nothing more
+PATIENCE_S = 600.0  # per test, including the start of a stack; only a guard against hangs
 # Packages whose fixtures take longer than their tests: one worker has all of their files.
 _TOGETHER = ("tests/e2e/access", "tests/e2e/teams", "tests/contract/api")
-# What takes longest of `make e2e` is begun first, so that no worker is left alone with it at the end.
+# The slowest files of `make e2e` come first, so that no worker is left with one of them at the end.
 _LONGEST = (
     "tests/e2e/test_ingestion_crashes.py",
     *_TOGETHER,
@@ -93,8 +93,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every end-to-end test at least PATIENCE_S, because CI may be ten times
-    slower than this machine.
+    """Give every end-to-end test a timeout of at least PATIENCE_S, because CI may be ten times slower than a
+    developer's machine.
     """
     ranks = {name: rank for rank, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: ranks.get(_unit_of(item.nodeid), len(ranks)))

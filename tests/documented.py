@@ -1,4 +1,4 @@
-"""Code blocks of docs/ as modules. A block is marked by `<!-- run: NAME -->`."""
+"""Code blocks of docs/ as importable modules. A block is marked by `<!-- run: NAME -->`."""
 
 import re
 import sys

@@ -28,7 +28,7 @@ def free_port() -> Callable[[], int]:
 def _find_ports() -> Iterator[int]:
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 8
     first = _LOWEST_PORT + worker * _PORTS_PER_WORKER
-    # Two test runs side by side start at different offsets.
+    # Concurrent test runs start at different offsets.
     for number in itertools.count(os.getpid() * 31):
         port = first + number % _PORTS_PER_WORKER
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers with a function of the test's process."""
+"""An HTTP server on loopback whose responses come from a function in the test process."""
 
 import json
 import threading
@@ -23,7 +23,9 @@ class Request:
 
 
 class HttpServer:
-    """A server on a free port. Its URL is known at once; it answers while it is entered."""
+    """A server on a free port. The URL is known at once, but requests are only answered inside its
+    context.
+    """
 
     def __init__(self, respond: Callable[[Request], Answer]) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(respond))

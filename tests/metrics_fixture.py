@@ -18,17 +18,17 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", provider)
-    for made in INSTRUMENTS:
-        made.cache_clear()
+    for instrument in INSTRUMENTS:
+        instrument.cache_clear()
     yield reader
-    for made in INSTRUMENTS:
-        made.cache_clear()
+    for instrument in INSTRUMENTS:
+        instrument.cache_clear()
     provider.shutdown()
 
 
 def points(reader: InMemoryMetricReader, meter: str) -> Points:
     """Return each metric of a meter with its attributes and value, for histograms the sum."""
-    found: Points = {}
+    values: Points = {}
     collected = reader.get_metrics_data()
     assert collected is not None
     scopes = {scope.scope.name: scope for scope in collected.resource_metrics[0].scope_metrics}
@@ -37,5 +37,5 @@ def points(reader: InMemoryMetricReader, meter: str) -> Points:
         for point in metric.data.data_points:
             assert isinstance(point, NumberDataPoint | HistogramDataPoint)
             value = point.value if isinstance(point, NumberDataPoint) else point.sum
-            found.setdefault(metric.name, []).append((dict(point.attributes or {}), value))
-    return found
+            values.setdefault(metric.name, []).append((dict(point.attributes or {}), value))
+    return values

@@ -14,7 +14,7 @@ from tests.http_server import Answer, HttpServer, Request
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """A span as it was received; ids are hex, times in seconds."""
+    """A received span. Ids are hexadecimal, times are in seconds."""
 
     name: str
     trace_id: str
@@ -31,7 +31,7 @@ class ReceivedSpan:
 
 @dataclass
 class Receiver:
-    """The received telemetry. `headers`: of every request."""
+    """The telemetry received so far. `headers` contains those of every request."""
 
     url: str
     headers: list[Mapping[str, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Work that an app in memory has queued, done at once, as its queue functions would do it."""
+"""Helpers that perform queued work at once, as the queue functions of the app would do it."""
 
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
@@ -10,7 +10,7 @@ from tests.fakes.stores import InMemoryTaskQueues
 
 
 async def stop_nothing(_: str) -> None:
-    """Stop a run that isn't at work."""
+    """Do nothing, in place of stopping an orchestration that doesn't exist."""
 
 
 async def remember_queued(services: Services) -> None:
@@ -21,7 +21,7 @@ async def remember_queued(services: Services) -> None:
 
 
 async def erase_queued(services: Services, stop: StopRun = stop_nothing) -> list[float]:
-    """Make the queued passes over turns to erase. Return the delays with which they were queued."""
+    """Perform the queued erasure passes. Return the delays with which they were queued."""
     assert isinstance(services.queues, InMemoryTaskQueues)
     queued = services.queues.messages.pop(ERASURES_QUEUE, [])
     for message, _ in queued:

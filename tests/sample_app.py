@@ -44,7 +44,7 @@ START_GUARD_S = 240.0
 
 
 class SampleApp:
-    """An app that serves on an event loop of its own, so that tests may call it with any client.
+    """An app that serves on a separate event loop, so that tests may call it with any client.
 
     Attributes:
         base_url: the address above /api.
@@ -122,7 +122,8 @@ class SampleApp:
         for path in generate(self.data / "samples"):
             metadata = {"acl": ",".join(ACCESS[path.name])}
             await self._services.blobs.write(DOCUMENTS, path.name, path.read_bytes(), metadata=metadata)
-        for name in ACCESS:  # nothing here would start a document again that had to wait for a place
+        # one at a time, because nothing here restarts a document that had to wait for a place
+        for name in ACCESS:
             instance = await durable.start("ingest_document", {"blob_name": name})
             await durable.until(instance, "Completed", "Failed")
         states = [state async for state in self._services.documents.all()]
@@ -136,7 +137,8 @@ def sample_app(folder: Path, model_server: ModelServer, **changes: Any) -> Itera
     services = _services_of(model_server, changes)
     with pytest.MonkeyPatch.context() as patch:
         use_services(services, patch)
-        patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")  # as the app sets it; else the SDK warns
+        # the app sets it too; without it the SDK warns
+        patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
         with SampleApp(folder, services).serving() as app:
             yield app
     parsers(services.settings.host.instance_memory_mb).close()
@@ -144,7 +146,7 @@ def sample_app(folder: Path, model_server: ModelServer, **changes: Any) -> Itera
 
 def _services_of(model_server: ModelServer, changes: Mapping[str, Any]) -> Services:
     dimensions = model_server.embedding_dimensions
-    made = fake_settings(
+    app_settings = fake_settings(
         openai_base_url=model_server.base_url,
         openai_api_key=model_server.api_key,
         chat_model=model_server.chat_model,
@@ -158,9 +160,9 @@ def _services_of(model_server: ModelServer, changes: Mapping[str, Any]) -> Servi
         max_open_streams=1000,
         **changes,
     )
-    real = build_services(made)
+    real = build_services(app_settings)
     return replace(
-        fake_services(settings=made),
+        fake_services(settings=app_settings),
         content_index=LocalSearchIndex(content_index("content", dimensions)),
         documents_index=LocalSearchIndex(documents_index("documents")),
         memory_index=LocalSearchIndex(memory_index("memory", dimensions)),
@@ -175,7 +177,9 @@ def _services_of(model_server: ModelServer, changes: Mapping[str, Any]) -> Servi
 
 @cache
 def app_functions() -> SdkFunctions:
-    """Return the app's orchestrations and activities: an app's functions can be read once."""
+    """Return the app's orchestrations and activities. The result is cached, because an app's functions can be
+    read only once.
+    """
     app = df.DFApp()
     for module in (registration, ingest_activities):
         app.register_functions(module.blueprint)
@@ -183,7 +187,9 @@ def app_functions() -> SdkFunctions:
 
 
 def use_services(services: Services, patch: pytest.MonkeyPatch) -> None:
-    """Make all code use these services and their settings, wherever it imported the functions to."""
+    """Make all modules use these services and their settings, including modules that have imported the
+    accessors.
+    """
     api.app()  # a module imported later would keep these services for ever
     for name in set(registration.ORCHESTRATORS.values()) | set(registration.ACTIVITIES.values()):
         importlib.import_module(name)

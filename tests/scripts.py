@@ -1,4 +1,4 @@
-"""The script of a question, step by step: for tests that perform the steps themselves."""
+"""Helpers for tests that execute the script of a question step by step."""
 
 from shared.answering.effects import perform_metered
 from shared.answering.script import Children, Readers, Reply, Results, RunEnd, Step, Steps, next_command
@@ -35,7 +35,7 @@ def delay_s(results: Results) -> float:
 
 
 def tokens_of(results: Results) -> int:
-    """Return the tokens used by the steps, without those of sub-agents."""
+    """Return the number of tokens used by the steps, excluding sub-agents."""
     return sum(result.tokens for result in results)
 
 

@@ -22,7 +22,7 @@ from local.child_process import ChildProcess, start_child, tail
 from tests.free_ports import find_free_port
 from tests.shared_servers import accepts_connections, ports_of
 
-START_TIMEOUT_S = 90.0  # 1-3 s on an idle machine; two cores shared with much else take far longer
+START_TIMEOUT_S = 90.0  # 1-3 s on an idle machine, much longer on a busy one
 ROOT = Path(__file__).resolve().parents[1]
 SEARCH_KEY = "local-search-key"
 MODEL_KEY = "local-model-key"

@@ -29,8 +29,8 @@ class Recorded:
 
     def one(self, name: str) -> ReadableSpan:
         """Return the only span of that name."""
-        (found,) = (span for span in self.all if span.name == name)
-        return found
+        (match,) = (span for span in self.all if span.name == name)
+        return match
 
     def attributes(self, name: str) -> Mapping[str, Any]:
         return self.one(name).attributes or {}

@@ -9,11 +9,11 @@
     await world.add("manual", "The pump runs at 15 bar.", readers=("engineering",))
     view, events = await world.ask("At what pressure?", BEN)
 
-Only the ports are replaced: search, tables, blobs, queues, models, the directory. Everything above them is
-the app's own code. What replaces a port passes the contract suite of the real one (tests/contract/clients):
-indexes against the local search server, tables and blobs against Azurite. The search index is the simple one
-of `tests.fakes.search_index` by default: two indexes of the engine with three documents take 50 ms of
-processor time, simple ones half a millisecond, and a thousand tests make them.
+Only the ports are replaced: search, tables, blobs, queues, models and the directory. Everything above them is
+the code of the app. Each replacement passes the contract tests of its port (tests/contract/clients), as do
+the local search server and Azurite. By default, search uses the simple index of `tests.fakes.search_index`:
+creating two indexes of the engine with three documents takes 50 ms of CPU time, two simple indexes 0.5 ms,
+and about a thousand tests create them.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ TEXTS = {
 
 
 def plan(**changes: Any) -> QuestionPlan:
-    """Return a plan for `QUESTION`, with some fields changed. The intent is one that fits the type."""
+    """Return a plan for `QUESTION` with some fields changed. By default, the intent fits the query type."""
     query_type = changes.get("query_type", "CONTENT_SEARCH")
     values: dict[str, Any] = {
         "query_type": query_type,
@@ -78,7 +78,7 @@ def plan(**changes: Any) -> QuestionPlan:
 
 @dataclass
 class Model:
-    """Replies to the three prompts of a plain question."""
+    """Scripted replies to the three prompts of a plain question."""
 
     plan: Reply
     answer: Reply = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
@@ -94,10 +94,10 @@ class Model:
 
 
 class World:
-    """The app's services in memory, and what tests do with them.
+    """The app's services in memory, with helpers for tests.
 
     Args:
-        model: the chat model; by default, one that plans and answers `QUESTION`.
+        model: the chat model, by default a model that plans and answers `QUESTION`.
         engine: search with the local engine instead of the simple index.
         parts: fields of `Services` to replace.
     """
@@ -113,12 +113,12 @@ class World:
         """Add a document with a page and a block for each text.
 
         Args:
-            record: fields of `DocumentRecord`; those that blocks have, too, are set there as well.
+            record: fields of `DocumentRecord`. Fields that blocks have too are also set in the blocks.
         """
         await add_document(self.services, doc_id, *texts, readers=readers, **record)
 
     async def add_corpus(self) -> None:
-        """Add the manual, which engineers may read, and two reports, which everybody may."""
+        """Add the manual, which only engineers may read, and two public reports."""
         await add_corpus(self.services)
 
     async def ask(
@@ -192,19 +192,19 @@ async def add_document(
 
 
 async def add_record(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
-    """Write a document's row and its record in the index; it has no blocks yet."""
+    """Write a document's row and its record in the index, without blocks."""
     await add_row(services, document, version=version)
     await services.documents_index.upload([document.model_dump(mode="json")])
 
 
 async def add_row(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
-    """Write the row that lets the readers of a document read it; replaces the one it has."""
+    """Write or replace the row of a document, which makes it readable for its readers."""
     state = state_of_record(document).model_copy(update={"version": version})
-    known = await services.documents.get(document.doc_id)
-    if known is None:
+    stored = await services.documents.get(document.doc_id)
+    if stored is None:
         await services.documents.create(state)
     else:
-        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
+        await services.documents.replace(state.model_copy(update={"revision": stored.revision}))
 
 
 def state_of_record(document: DocumentRecord) -> DocumentState:
@@ -227,7 +227,7 @@ def state_of_record(document: DocumentRecord) -> DocumentState:
 
 
 async def remove_row(services: Services, doc_id: str) -> None:
-    """Delete a document's row, so that nobody may read it; both indexes still have it."""
+    """Delete a document's row, so that it is no longer readable. Both indexes keep its contents."""
     state = await services.documents.get(doc_id)
     assert state is not None
     await services.documents.delete(state)
@@ -254,7 +254,7 @@ async def ask(
 
 
 def events_of(services: AnsweringServices, run_id: str) -> list[RunEvent]:
-    """Return the events of a run so far."""
+    """Return the public events of a run."""
     assert isinstance(services.run_log, InMemoryRunLog)
     return services.run_log.events(run_id)
 

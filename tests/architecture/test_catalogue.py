@@ -22,7 +22,7 @@ from tests.architecture.source_tree import ROOT, parse, python_files
 
 HEADER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Allow|ETag|Link|Location|Vary")
 SOURCES = [*python_files("functions"), *(path for path in python_files("shared") if path.stem == "identity")]
-# Read by the code, and documented with the rest; the loop below cannot see through their names.
+# The code reads these headers through constants, which the search below doesn't recognise.
 NOT_LITERAL = {"x-ms-client-principal", "authorization", "x-request-id"}
 
 
@@ -42,7 +42,7 @@ def read_headers() -> set[str]:
                     continue
             if ast.unparse(holder).endswith("headers"):
                 headers.add(name.lower())
-    return headers - {"host", "content-disposition"}  # every request has the one, parts of a form the other
+    return headers - {"host", "content-disposition"}  # contained in every request, and in the parts of forms
 
 
 def set_headers() -> set[str]:
@@ -60,7 +60,7 @@ def set_headers() -> set[str]:
                     name
                 ):
                     headers.add(name)
-    return headers - {"Content-Length", "Content-Type"}  # every server sets them
+    return headers - {"Content-Length", "Content-Type"}  # set by every server
 
 
 def test_headers_of_requests_are_those_that_are_read() -> None:
@@ -135,7 +135,7 @@ def test_stores_are_those_that_there_are() -> None:
 
 
 def test_names_of_stores_are_of_these_kinds() -> None:
-    """Stores of another kind would need a table in the page and a comparison above."""
+    """Stores of another kind would need a table in the page, and a comparison above."""
     plain = {name for name, value in vars(names).items() if isinstance(value, str) and name.isupper()}
     others = {name for name in plain if not name.endswith(("_TABLE", "_QUEUE"))}
     assert others == {"DOCUMENTS", "RUN_LOG", "WORK"}

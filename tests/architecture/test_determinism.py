@@ -8,7 +8,7 @@ import pytest
 from orchestrations.registration import ORCHESTRATORS
 from tests.architecture.source_tree import PURE, is_within, parse, python_files
 
-# What a generator, and each function of its module that it calls, may take from elsewhere.
+# Modules whose names a generator, and any function of its module that it calls, may use.
 DETERMINISTIC = (
     *PURE,
     "orchestrations",
@@ -23,7 +23,7 @@ DETERMINISTIC = (
     "datetime.timedelta",
     "datetime.datetime",
 )
-# Names that read the clock, whatever they belong to.
+# Functions that read the clock, whatever object they belong to.
 CLOCK_READERS = {"now", "utcnow", "today", "time", "monotonic", "perf_counter"}
 BUILT_IN_WORLD = {"open", "input", "print", "id", "hash"}
 
@@ -51,7 +51,7 @@ def reached_from(names: set[str], functions: Functions) -> set[str]:
 
 
 def imported_names(tree: ast.AST) -> dict[str, str]:
-    """Return what each local name refers to."""
+    """Return the full name that each imported local name refers to."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -18,7 +18,9 @@ DOES_IO = (
 
 
 def imported_modules(path: Path, *, at_start: bool = False) -> set[str]:
-    """Return the app's modules that a file imports; with `at_start`, only those that its own import needs."""
+    """Return the modules of the app that a file imports. With `at_start`, return only modules imported when
+    the file is loaded.
+    """
     tree = parse(path)
     nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if at_start else [tree]
     names = {name for node in nodes for _, name in imports(node)}
@@ -50,7 +52,7 @@ def test_every_pure_module_exists() -> None:
 @pytest.mark.parametrize("module", sorted(PURE & MODULES.keys()))
 def test_a_pure_module_imports_nothing_that_does_io(module: str) -> None:
     path = MODULES[module]
-    # Settings are values; only loading them reads the environment. `loading` does what imports do.
+    # Settings are plain values; only loading them reads the environment. `loading` only imports modules.
     impure = imported_modules(path) - PURE - {module, "shared.platform.settings", "shared.platform.loading"}
     outside = {name for _, name in imports(parse(path)) if any(is_within(name, io) for io in DOES_IO)}
     assert (sorted(impure), sorted(outside)) == ([], [])

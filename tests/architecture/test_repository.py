@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.source_tree import ROOT, tracked_files
 
 TEXT_SUFFIXES = {".py", ".md", ".txt", ".in", ".toml", ".json", ".yaml", ".yml", ".sh", ".bicep", ".ts", ""}
-# Written in two pieces, so that this file does not find itself.
+# Written in pieces, so that this file doesn't contain what it searches for.
 FORBIDDEN = {
     "a path of one machine": re.compile("/wo" "rk/|/ro" "ot/|/home/" r"\w"),
     "the host of a package registry": re.compile("py" r"pi\.org|python" r"hosted\.org|registry\.npm" "js"),

@@ -8,12 +8,13 @@ from functools import cache
 from benchmarks.start.probes import AGENT_SETTINGS
 from tests.architecture.source_tree import ROOT, is_within
 
-# What the three packages that no function app can do without import themselves.
+# The imports of the three packages that every function app needs.
 BASE = "import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi"
 PRINT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
-# Of ours, what it takes to refuse wrong settings and to register functions. The rest is imported with the
-# module of the handler, activity or orchestrator that is called first (`shared/platform/loading.py`).
+# Modules of the app that are needed to reject invalid settings and to register functions. All other modules
+# are imported with the first handler, activity or orchestrator that needs them
+# (`shared/platform/loading.py`).
 EARLY = (
     "shared.platform",
     "shared.platform.database_sources",
@@ -33,17 +34,18 @@ EARLY = (
     "shared.runs.log_lines",
     "shared.wiring",
 )
-# Generators of orchestrations, and what only they use: `orchestrations.registration` hands over to them.
+# Orchestrators, and modules that only they use. `orchestrations.registration` imports them when they are
+# called.
 GENERATORS = (
     "orchestrations.fan_out",
     "orchestrations.ingest_document",
     "orchestrations.reply_in_channel",
     "orchestrations.run_agent",
 )
-# The packages that came with the base; everything else waits until it is used.
+# Packages loaded by these imports. All other packages must be imported only when they are used.
 PACKAGES_AT_START = (
     *("functions", "orchestrations", "shared", "function_app"),
-    "pydantic",  # settings are checked at the start
+    "pydantic",  # settings are validated at startup
 )
 
 

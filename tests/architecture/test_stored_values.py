@@ -8,7 +8,7 @@ import re
 
 from tests.architecture.source_tree import ROOT
 
-# Models of our own that are stored; other validations read what other services and processes say.
+# Calls that parse the app's own stored models; other validations parse data from services and processes.
 READS = re.compile(r"\.from_stored\(|\b(?:find|keep|read)_model\(")
 READERS = tuple(
     path for path in ROOT.glob("shared/**/*.py") if READS.search(path.read_text(encoding="utf-8"))

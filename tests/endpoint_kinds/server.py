@@ -1,4 +1,5 @@
-"""The model server as an endpoint with less of the protocol. Its knobs stand beside those of the server.
+"""The local model server as an endpoint that lacks parts of the protocol. Its knobs extend those of the
+server.
 
 Refusals are worded as by real servers, by `dialect`; docs/models.md has the table of servers.
 
@@ -27,7 +28,7 @@ from local.model_server.protocol.requests import ApiError, ChatRequest, Embeddin
 from local.model_server.server import ModelServer
 from tests.endpoint_kinds.words import call_in_words, in_fields
 
-# What an endpoint may lack; base64 and dimensions are of embeddings.
+# Parts of the protocol that an endpoint may lack. `base64` and `dimensions` concern embeddings.
 Part = Literal[
     "json_schema", "json_object", "tools", "stream_options", "max_completion_tokens", "max_tokens", "system",
     "images", "base64", "dimensions",
@@ -75,8 +76,8 @@ class EndpointServer(ModelServer):
         if refusal := refusal_of_chat(request, kind):
             self.stats.count_request("chat", request.model, is_affected=False)
             raise refusal
-        asked = in_fields(without_ignored(request, kind))
-        return await super().chat(asked.model_dump_json(by_alias=True).encode())
+        plain_request = in_fields(without_ignored(request, kind))
+        return await super().chat(plain_request.model_dump_json(by_alias=True).encode())
 
     async def embed(self, raw: bytes) -> Response:
         request = read_body(EmbeddingRequest, raw)
@@ -106,7 +107,7 @@ def _format(request: ChatRequest) -> str | None:
     return request.response_format.type if request.response_format else None
 
 
-# Where a part of the protocol is not a field of its name: the field, and whether a request uses it.
+# The request field of each part, and a function that returns whether a request uses the part.
 _PLACES: dict[str, tuple[str, Callable[[ChatRequest], bool] | None]] = {
     "json_schema": ("response_format", lambda one: _format(one) == "json_schema"),
     "json_object": ("response_format", lambda one: _format(one) == "json_object"),
@@ -145,7 +146,7 @@ def without_ignored(request: ChatRequest, kind: Kind) -> ChatRequest:
 
 
 def decorated(reply: Reply, kind: Kind) -> Reply:
-    """Return the reply as a chatty model, or one that thinks aloud, would write it."""
+    """Return the reply as written by a model that adds chatter or thinks aloud."""
     if reply.tool_call or reply.refusal:
         return reply
     text = reply.text
@@ -155,7 +156,7 @@ def decorated(reply: Reply, kind: Kind) -> Reply:
 
 
 class _OtherShapeError(ApiError):
-    """An error in the shape of servers that only resemble OpenAI's."""
+    """An error in the format of servers that resemble OpenAI's only roughly."""
 
     def __init__(self, status: int, body: Json) -> None:
         super().__init__(status, "")

@@ -1,4 +1,4 @@
-"""Schemas and tools that stand in the prompt instead of in fields of the request, as fields again. Pure.
+"""Conversion of schemas and tools in a prompt back to fields of the request. Pure.
 
 An application does so where an endpoint takes neither. What is recognised is a convention that any
 application could use:
@@ -63,28 +63,28 @@ def call_in_words(reply: Reply) -> Reply:
 def in_fields(request: ChatRequest) -> ChatRequest:
     """Return the request as it would be if the endpoint supported schemas, tools and system messages."""
     first, *others = request.messages
-    if first.role == "user" and (found := _INSTRUCTIONS.match(first.text)):
+    if first.role == "user" and (match := _INSTRUCTIONS.match(first.text)):
         parts = [part for part in first.content if part.type != "text"]
-        rest = ContentPart(type="text", text=first.text[found.end() :])
+        rest = ContentPart(type="text", text=first.text[match.end() :])
         first = first.model_copy(update={"content": (rest, *parts)})
-        request = request.model_copy(update={"messages": (_message("system", found[1]), first, *others)})
+        request = request.model_copy(update={"messages": (_message("system", match[1]), first, *others)})
     system = "\n".join([*request.texts_of("system"), *request.texts_of("developer")])
     try:
         if not (request.response_format and request.response_format.json_schema) and (
-            found := _SCHEMA.search(system)
+            match := _SCHEMA.search(system)
         ):
-            schema = JsonSchema(name=found[1], schema=json.loads(found[2]))
+            schema = JsonSchema(name=match[1], schema=json.loads(match[2]))
             shape = ResponseFormat(type="json_schema", json_schema=schema)
             update = {"response_format": shape, "messages": _up_to_material(request.messages)}
             return request.model_copy(update=update)
-        if request.tools or not (found := _TOOLS.search(system)):
+        if request.tools or not (match := _TOOLS.search(system)):
             return request
-        tools = tuple(ToolSpec(function=spec) for spec in _SPECS.validate_json(found[1]))
-    except ValueError:  # words that only look like it
+        tools = tuple(ToolSpec(function=spec) for spec in _SPECS.validate_json(match[1]))
+    except ValueError:  # the text only resembles an instruction
         return request
-    told = tuple(part for message in request.messages for part in _with_calls_and_results(message))
+    messages = tuple(part for message in request.messages for part in _with_calls_and_results(message))
     choice = "auto" if '"tool_calls"' in system.partition("</tools>")[2] else "none"
-    update = {"messages": told, "tools": tools, "tool_choice": choice}
+    update = {"messages": messages, "tools": tools, "tool_choice": choice}
     return request.model_copy(update=update)
 
 
@@ -98,11 +98,13 @@ def _with_calls_and_results(message: Message) -> Iterator[Message]:
     """Yield the message with an answer's calls in their field, and each result as a tool message."""
     if message.role == "assistant" and (start := message.text.find(_CALLS)) >= 0:
         try:
-            said = _Calls.model_validate_json(message.text[start:]).tool_calls
+            tool_calls = _Calls.model_validate_json(message.text[start:]).tool_calls
         except ValidationError:
             yield message
             return
-        calls = [{"function": {"name": one.name, "arguments": json.dumps(one.arguments)}} for one in said]
+        calls = [
+            {"function": {"name": one.name, "arguments": json.dumps(one.arguments)}} for one in tool_calls
+        ]
         yield _message("assistant", message.text[:start], calls)
     elif message.role == "user" and _RESULT.search(message.text):
         yield from (_message("tool", result) for result in _RESULT.findall(message.text))

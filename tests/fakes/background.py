@@ -1,4 +1,4 @@
-"""Waits for background tasks for which no response waits."""
+"""Helpers that wait for background tasks, which no response waits for."""
 
 import asyncio
 

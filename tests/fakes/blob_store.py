@@ -23,9 +23,7 @@ class _Blob:
 
 
 class InMemoryBlobStore(BlobStore):
-    """A blob store in memory. Its containers are created by their first blob, so that
-    tests need no set-up.
-    """
+    """A blob store in memory. Containers are created with their first blob, so that tests need no set-up."""
 
     def __init__(self) -> None:
         self.containers: dict[str, dict[str, _Blob]] = {}
@@ -49,9 +47,9 @@ class InMemoryBlobStore(BlobStore):
         blob = self._find(container, name)
         if _properties(name, blob).etag != etag:
             raise ConflictError(f"{container}/{name} was replaced in the meantime.")
-        wanted = blob.content[first : None if length is None else first + length]
-        for start in range(0, len(wanted), PIECE_BYTES):
-            yield wanted[start : start + PIECE_BYTES]
+        selection = blob.content[first : None if length is None else first + length]
+        for start in range(0, len(selection), PIECE_BYTES):
+            yield selection[start : start + PIECE_BYTES]
 
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
@@ -74,8 +72,8 @@ class InMemoryBlobStore(BlobStore):
         return blob.content if is_readable else b"", _properties(name, blob).etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-        known = await self.properties(container, name)
-        if (known.etag if known else None) != etag:
+        properties = await self.properties(container, name)
+        if (properties.etag if properties else None) != etag:
             raise ConflictError(f"{container}/{name} is another version by now.")
         await self.write(container, name, content)
         return _properties(name, self._find(container, name)).etag
@@ -100,8 +98,8 @@ class InMemoryBlobStore(BlobStore):
         self.containers.get(container, {}).pop(name, None)
 
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
-        known = await self.properties(container, name)
-        if known is None or known.etag != etag:
+        properties = await self.properties(container, name)
+        if properties is None or properties.etag != etag:
             return False
         await self.delete(container, name)
         return True

@@ -15,7 +15,7 @@ from tests.fakes.table import InMemoryTable
 
 @dataclass
 class Said:
-    """A message. `lines` and `pieces` are what users saw before it was complete."""
+    """A sent message. `lines` and `pieces` are the intermediate states that users saw."""
 
     conversation: BotConversation
     reply: BotReply
@@ -57,27 +57,27 @@ class RecordingOutbox(BotOutbox):
         """Return the id of the next visible message."""
         return f"message-{next(self._numbers)}"
 
-    def keep(self, said: Said, message_id: str = "") -> str:
+    def keep(self, message: Said, message_id: str = "") -> str:
         """Add a message, or replace the message with this id."""
         if self.fails_with:
             raise self.fails_with.pop(0)
         if message_id in self._shown:
-            self._shown[message_id].reply = said.reply
+            self._shown[message_id].reply = message.reply
             return message_id
-        self.said.append(said)
+        self.said.append(message)
         message_id = message_id or self.new_id()
-        self._shown[message_id] = said
+        self._shown[message_id] = message
         return message_id
 
 
 class RecordingStream(BotStream):
     """A message that grows in personal chats, as in real channels."""
 
-    def __init__(self, outbox: RecordingOutbox, said: Said, message_id: str) -> None:
+    def __init__(self, outbox: RecordingOutbox, message: Said, message_id: str) -> None:
         self._outbox = outbox
-        self._said = said
+        self._said = message
         self._message_id = message_id
-        self._is_live = not message_id and said.conversation.kind == "personal"
+        self._is_live = not message_id and message.conversation.kind == "personal"
 
     @property
     def is_live(self) -> bool:
@@ -122,7 +122,9 @@ class InMemoryBotTurnStore(BotTurnStore):
 
 
 class RecordingOrchestrations(Instances):
-    """The orchestrations that were started, told and stopped. Those in `dead` write nothing more."""
+    """Records the orchestrations that were started, notified and stopped. Orchestrations in `dead` write
+    nothing more.
+    """
 
     def __init__(self) -> None:
         self.started: dict[str, tuple[str, dict[str, Any]]] = {}

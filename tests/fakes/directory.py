@@ -50,5 +50,7 @@ class InMemoryDirectory(GroupDirectory):
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
         """Return the entries of `names` that begin with the text."""
-        found = [entry for name in self.names if name.startswith(text) for entry in await self.resolve(name)]
-        return tuple(found[:most])
+        entries = [
+            entry for name in self.names if name.startswith(text) for entry in await self.resolve(name)
+        ]
+        return tuple(entries[:most])

@@ -1,4 +1,4 @@
-"""Document rows set by a test, which count their reads."""
+"""Document rows that a test provides, with a count of reads."""
 
 from collections.abc import Mapping
 

@@ -21,7 +21,9 @@ class Death:
         self._is_behind = is_behind
 
     def mortal(self, services: Services, methods: Mapping[str, Collection[str]]) -> Services:
-        """Return the services of a process that will die, with the methods of each that count; none = all."""
+        """Return services of a process that will die. Only calls of the given methods are counted; without
+        methods, all calls are.
+        """
         ports: dict[str, Any] = {
             name: Mortal(getattr(services, name), names, self) for name, names in methods.items()
         }
@@ -30,10 +32,10 @@ class Death:
     async def call(self, name: str, method: Any, *arguments: Any, **keywords: Any) -> Any:
         """Make a call, unless the process dies first."""
         is_last = self.counted(name)
-        made = await method(*arguments, **keywords)
+        result = await method(*arguments, **keywords)
         if is_last:
             raise Died
-        return made
+        return result
 
     def counted(self, name: str) -> bool:
         """Count a call, and return whether the process dies right after it. Raise Died if it dies before."""

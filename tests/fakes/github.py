@@ -57,7 +57,7 @@ class GithubServer:
         """
         self._enter(request)
         if request.match_info["what"] == "code":
-            items = [_found("contoso/app"), _found("contoso/secret")]
+            items = [_code_results("contoso/app"), _code_results("contoso/secret")]
         else:
             items = [_issue("contoso/app", 7), _issue("contoso/secret", 8)]
         return web.json_response({"total_count": len(items), "incomplete_results": False, "items": items})
@@ -117,7 +117,7 @@ def _file(path: str, content: bytes, *, encoding: str = "base64", size: int | No
     }
 
 
-def _found(repository: str) -> dict[str, Any]:
+def _code_results(repository: str) -> dict[str, Any]:
     return {
         "path": "docs/guide.md",
         "html_url": f"https://github.com/{repository}/blob/main/docs/guide.md",

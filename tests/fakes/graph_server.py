@@ -82,8 +82,8 @@ class GraphServer(HttpServer):
         rows = [person for person in self.people.values() if "id" in person] if is_of_people else rows
         if "$filter" in query:
             conditions = re.findall(r"(\w+) eq '((?:[^']|'')*)'", query["$filter"])
-            wanted = {(name, value.replace("''", "'")) for name, value in conditions}
-            return json_answer({"value": [row for row in rows if wanted & set(row.items())]})
+            pairs = {(name, value.replace("''", "'")) for name, value in conditions}
+            return json_answer({"value": [row for row in rows if pairs & set(row.items())]})
         if headers.get("ConsistencyLevel") != "eventual":
             return error_answer(400, "Request_UnsupportedQuery")
         clauses = re.fullmatch(r'"(\w+):([^"]*)"(?: OR "(\w+):([^"]*)")?', query["$search"])
@@ -93,9 +93,9 @@ class GraphServer(HttpServer):
         words = [(row, str(row.get(clauses[1])).lower().split()) for row in rows]
         return json_answer({"value": [row for row, of in words if any(one.startswith(start) for one in of)]})
 
-    def _fields(self, group_id: str, wanted: str) -> dict[str, str | None]:
-        known = {"id": group_id, "displayName": self.display_names.get(group_id)}
-        return {name: known[name] for name in wanted.split(",")}
+    def _fields(self, group_id: str, selection: str) -> dict[str, str | None]:
+        fields = {"id": group_id, "displayName": self.display_names.get(group_id)}
+        return {name: fields[name] for name in selection.split(",")}
 
     def _token(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
         if headers.get("X-IDENTITY-HEADER") != IDENTITY_HEADER or query.get("resource") != self.url:

@@ -74,9 +74,9 @@ class ScriptedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """Yield the reply of `stream` to the prompt `answer`; a text is a turn without calls.
+        """Yield the reply to the prompt `answer` in pieces. A text becomes a turn without tool calls.
 
-        A sub-agent's turn is that of `subagent_turn`.
+        The turns of sub-agents come from `subagent_turn`.
         """
         if any("<task>" in message.text for message in messages[:2]):
             turn = await self.subagent_turn(messages, tools, limits)
@@ -87,16 +87,16 @@ class ScriptedChatModel(ChatModel):
         self.tools.append(tuple(tools))
         system, *material = (message.text for message in messages)
         prompt = Prompt(name="answer", system=system, user="\n".join(material))
-        said: list[str] = []
+        texts: list[str] = []
         is_cut = False
         try:
             async with aclosing(self.stream(prompt, limits)) as pieces:
                 async for piece in pieces:
-                    said.append(piece)
+                    texts.append(piece)
                     yield piece
         except OutputCutError:
             is_cut = True
-        yield self._turn or ModelTurn(text="".join(said), cut=is_cut)
+        yield self._turn or ModelTurn(text="".join(texts), cut=is_cut)
 
     async def subagent_turn(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
@@ -125,12 +125,12 @@ def scripted(model: ChatModel) -> ScriptedChatModel:
 
 
 class NoConversations(ChatModel):
-    """A base of fakes without conversations and reports."""
+    """Base class of fake models that support neither conversations nor reports."""
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        raise AssertionError("nobody asks this model for a report")
+        raise AssertionError("this fake model writes no reports")
 
     def stream_turn(
         self,
@@ -140,7 +140,7 @@ class NoConversations(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        raise AssertionError("nobody converses with this model")
+        raise AssertionError("this fake model holds no conversations")
 
 
 class HashingEmbedder(Embedder):

@@ -54,11 +54,11 @@ class _Parser:
         position = 0
         text = text.rstrip()
         while position < len(text):
-            found = _TOKEN.match(text, position)
-            if found is None or found.lastgroup is None:
+            match = _TOKEN.match(text, position)
+            if match is None or match.lastgroup is None:
                 raise self._error()
-            tokens.append((found.lastgroup, found[found.lastgroup]))
-            position = found.end()
+            tokens.append((match.lastgroup, match[match.lastgroup]))
+            position = match.end()
         return tokens
 
     def _any_of(self) -> Condition:
@@ -99,8 +99,8 @@ class _Parser:
         values = str(self._value())
         delimiter = str(self._value()) if self._accept(",") else ","
         self._expect(")")
-        wanted = set(values.split(delimiter))
-        return lambda row: row.get(name) in wanted
+        choices = set(values.split(delimiter))
+        return lambda row: row.get(name) in choices
 
     def _lambda(self, collection: str) -> Condition:
         self._expect("any")

@@ -1,10 +1,10 @@
-"""A port with some replaced methods; all others are those of the inner port."""
+"""Wrapper that replaces some methods of a port and passes all other calls to it."""
 
 from typing import Any
 
 
 class Replaced:
-    """Passes every call on, but for the methods that are given."""
+    """Wrapper of a port in which the given methods are replaced."""
 
     def __init__(self, inner: object, **methods: Any) -> None:
         self._inner = inner

@@ -52,15 +52,15 @@ class InMemoryRunLog(RunLog):
         self.starts.pop(run_id, None)
 
     def events(self, run_id: str) -> list[RunEvent]:
-        """Return the public events so far, for assertions."""
+        """Return the public events of a run, for assertions."""
         return [event for event in self.lines(run_id) if event.name.isupper()]
 
     def lines(self, run_id: str) -> list[RunEvent]:
-        """Return the whole journal so far, for assertions."""
+        """Return all lines of a run's journal, for assertions."""
         return [parse_event(line) for line in self._find(run_id).decode().split("\n")[:-1]]
 
     def cut_last(self, run_id: str) -> None:
-        """Forget the last append, as if the process had died before it."""
+        """Remove the last append, as if the process had died before it."""
         del self._find(run_id)[self.starts[run_id].pop() :]
 
     def _find(self, run_id: str) -> bytearray:
@@ -71,7 +71,7 @@ class InMemoryRunLog(RunLog):
 
 
 class ForgetfulLog(InMemoryRunLog):
-    """Loses the reply to every append, so that the transport sends it twice."""
+    """A run log that loses the response to every append, so that the transport sends it twice."""
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         await super().append(run_id, events, at_offset=at_offset)

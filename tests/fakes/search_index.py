@@ -34,12 +34,12 @@ class InMemorySearchIndex(SearchIndex):
         self.requests.append(request)
         is_allowed = compile_filter(request.filter)
         allowed = [row for row in self.rows.values() if is_allowed(row)]
-        found = _ordered(_scored(allowed, request), request.order_by)
-        chosen = found[request.skip : request.skip + request.top]
+        rows = _ordered(_scored(allowed, request), request.order_by)
+        chosen = rows[request.skip : request.skip + request.top]
         return SearchPage(
             rows=tuple(_projected(row, score, request.select) for row, score in chosen),
-            count=len(found) if request.count else None,
-            facets=dict(_facet([row for row, _ in found], expression) for expression in request.facets),
+            count=len(rows) if request.count else None,
+            facets=dict(_facet([row for row, _ in rows], expression) for expression in request.facets),
         )
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
@@ -87,18 +87,18 @@ def _scored(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexRow
 
 
 def _matching(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexRow, float]]:
-    wanted = set((request.text or "").lower().split())
-    found = [(row, _borne(wanted, _words(row, request.search_fields))) for row in rows]
-    enough = len(wanted) if request.search_mode == "all" else 1
-    scored = [(row, float(len(matched))) for row, matched in found if len(matched) >= enough]
+    query_words = set((request.text or "").lower().split())
+    matches = [(row, _occurring(query_words, _words(row, request.search_fields))) for row in rows]
+    enough = len(query_words) if request.search_mode == "all" else 1
+    scored = [(row, float(len(matched))) for row, matched in matches if len(matched) >= enough]
     return sorted(scored, key=lambda pair: -pair[1])
 
 
-def _borne(wanted: set[str], words: set[str]) -> set[str]:
-    """Return the words that occur; `manu*` is a prefix."""
+def _occurring(query_words: set[str], words: set[str]) -> set[str]:
+    """Return the query words that occur in a row. `manu*` matches words with this prefix."""
     return {
         one
-        for one in wanted
+        for one in query_words
         if one in words or (one.endswith("*") and any(word.startswith(one[:-1]) for word in words))
     }
 
@@ -121,11 +121,11 @@ def _score(left: Sequence[float], right: Sequence[float]) -> float:
     return 1 / (2 - cosine)
 
 
-def _ordered(found: list[tuple[IndexRow, float]], order_by: Sequence[str]) -> list[tuple[IndexRow, float]]:
+def _ordered(rows: list[tuple[IndexRow, float]], order_by: Sequence[str]) -> list[tuple[IndexRow, float]]:
     for clause in reversed(order_by):
         field, _, direction = clause.partition(" ")
-        found = sorted(found, key=_sort_key(field), reverse=direction == "desc")
-    return found
+        rows = sorted(rows, key=_sort_key(field), reverse=direction == "desc")
+    return rows
 
 
 def _sort_key(field: str) -> Any:

@@ -93,7 +93,7 @@ class SharePointServer:
         kind: str = "documentLibrary",
         owner: str = "",
     ) -> FakeDrive:
-        """Add a library whose root nobody may read."""
+        """Add a library whose root has no readers."""
         drive = FakeDrive(f"drive{len(self.drives)}", site, name, kind, owner or None)
         drive.items[drive.root_id] = FakeItem(drive.root_id, "root", None, permissions=[])
         drive.log.append(drive.root_id)
@@ -316,10 +316,10 @@ class SharePointServer:
     def _by_path(self, drive: FakeDrive, names: list[str]) -> Answer:
         at = drive.root_id
         for name in names:
-            found = [i for i in drive.items.values() if i.parent_id == at and i.name.lower() == name.lower()]
-            if not found:
+            items = [i for i in drive.items.values() if i.parent_id == at and i.name.lower() == name.lower()]
+            if not items:
                 return error_answer(404, "itemNotFound")
-            at = found[0].item_id
+            at = items[0].item_id
         return json_answer(self._item_body(drive, drive.items[at]))
 
     def _delta(self, drive: FakeDrive, query: Mapping[str, str]) -> Answer:

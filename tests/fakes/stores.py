@@ -62,7 +62,7 @@ class InMemoryTaskQueues(TaskQueues):
             self.messages.setdefault(queue, [])
 
     def take(self, queue: str) -> list[str]:
-        """Remove and return the messages so far, in order."""
+        """Remove all messages from a queue and return them in order."""
         return [message for message, _ in self.messages.pop(queue, [])]
 
 

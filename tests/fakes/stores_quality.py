@@ -15,5 +15,5 @@ class InMemoryQualityStore(QualityStore):
     @property
     def records(self) -> dict[tuple[str, str], QualityRecord]:
         """The records by hour, and by kind and key."""
-        found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
-        return {keys: record for keys, record in found.items() if record is not None}
+        records = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
+        return {keys: record for keys, record in records.items() if record is not None}

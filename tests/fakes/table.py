@@ -63,13 +63,13 @@ class InMemoryTable(Table):
                 yield row
 
     def _check(self, change: Change) -> None:
-        known = self.rows.get(_key(change.entity))
+        stored = self.rows.get(_key(change.entity))
         if change.kind == "insert":
-            if known is not None:
+            if stored is not None:
                 raise ConflictError("The record exists already.")
-        elif known is None:
+        elif stored is None:
             raise NotFoundError("The record does not exist.")
-        elif change.revision not in (None, revision_of(known)):
+        elif change.revision not in (None, revision_of(stored)):
             raise ConflictError("The record changed.")
 
     def _make(self, change: Change) -> str | None:

@@ -45,11 +45,11 @@ class SearchEngine:
         self.request_lines.append(f"{request.method} {request.path_qs}")
         if self.key is not None and request.headers.get("X-Api-Key") != self.key:
             return web.Response(status=401)
-        asked = {**request.query, **(await request.post())}
-        kind = str(asked.get("format", "html"))
+        parameters = {**request.query, **(await request.post())}
+        kind = str(parameters.get("format", "html"))
         if kind not in self.formats:
             return web.Response(status=403)
-        query = str(asked.get("q", "")).strip()
+        query = str(parameters.get("q", "")).strip()
         if not query:
             return web.json_response({"error": "No query"}, status=400)
         self.queries.append(query)
@@ -59,15 +59,15 @@ class SearchEngine:
 
     def _answer(self, query: str) -> dict[str, Any]:
         words = set(query.casefold().split())
-        found = [
+        results = [
             {"engine": "stand-in", "engines": ["stand-in"], "score": 1.0, "category": "general", **page}
             for page in self.pages
             if words & set(f"{page.get('title')} {page.get('content')}".casefold().split())
         ]
         return {
             "query": query,
-            "number_of_results": len(found),
-            "results": found,
+            "number_of_results": len(results),
+            "results": results,
             "answers": [],
             "corrections": [],
             "infoboxes": [],

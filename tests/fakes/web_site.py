@@ -56,11 +56,11 @@ class WebSite:
             host = next(line[6:] for line in head.splitlines() if line.lower().startswith("host: "))
             self.heads.append(head)
             self.requests.append(f"{host}{path}")
-            known = self.answers.get(path.partition("?")[0], answer(status=404))
-            if isinstance(known, bytes):
-                writer.write(known)
+            response = self.answers.get(path.partition("?")[0], answer(status=404))
+            if isinstance(response, bytes):
+                writer.write(response)
             else:
-                await known(writer)
+                await response(writer)
             await writer.drain()
             writer.close()
             await writer.wait_closed()
@@ -115,10 +115,10 @@ Names = Mapping[str, list[str] | Iterator[str]]
 
 
 def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
-    """Return a replacement of `socket.getaddrinfo` that knows the tests' names and literals of IPv4.
+    """Return a replacement of `socket.getaddrinfo` that knows the names of tests and IPv4 literals.
 
     Args:
-        names: to addresses; an iterator gives another one each time, as rebinding does.
+        names: addresses by name. An iterator yields a different address for each call, as in DNS rebinding.
         port: instead of 80 and 443, for addresses of this machine.
     """
     real = socket.getaddrinfo
@@ -127,18 +127,19 @@ def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
         name = host.decode() if isinstance(host, bytes) else str(host)
         _note("socket.getaddrinfo", (name,))
         if name not in names:
-            with suppress(OSError):  # every spelling that inet_aton(3) takes: no test asks a name server
+            # accept every spelling of an address that inet_aton(3) accepts, so that no name server is asked
+            with suppress(OSError):
                 socket.inet_aton(name)
                 return real(host, service, *args, **options)
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
-        known = names[name]
-        addresses = known if isinstance(known, list) else [next(known)]
-        found = []
+        entry = names[name]
+        addresses = entry if isinstance(entry, list) else [next(entry)]
+        infos = []
         for address in addresses:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             to = port if address == "127.0.0.1" else int(service or 0)
             place = (address, to, 0, 0) if family == socket.AF_INET6 else (address, to)
-            found.append((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place))
-        return found
+            infos.append((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place))
+        return infos
 
     return look_up

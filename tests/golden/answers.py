@@ -21,7 +21,9 @@ async def plain(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def next_questions(stage: Stage) -> None:
-    """Ask for a fact, with one next question worth asking, one that asks for the fact and one that orders."""
+    """Ask for a fact. The model suggests three next questions: one is useful, one asks for the same fact, one
+    is an order.
+    """
     tags = (
         '<follow_up question="Who replaces the filter of the pump?"/>\n'
         '<follow_up question="What pressure does the pump run at?"/>\n'
@@ -98,9 +100,9 @@ async def comparison(stage: Stage) -> None:
         '<answer>Revenue rose from 48 <cite doc_id="report-2023" quote="Revenue was 48 million euros."/> '
         'to 53 million euros. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
     )
-    named = ["report 2023", "report 2024"]
+    doc_names = ["report 2023", "report 2024"]
     stage.model.script(
-        plan=[plan(query_type="COMPARISON", intent="compare_docs", document_references=named)],
+        plan=[plan(query_type="COMPARISON", intent="compare_docs", document_references=doc_names)],
         answer=[text],
     )
     await stage.ask("Compare the revenue of both reports.")

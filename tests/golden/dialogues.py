@@ -49,8 +49,10 @@ async def clarification_expired(stage: Stage) -> None:
 @scenario()
 async def model_asks(stage: Stage) -> None:
     """Answer a question of the model."""
-    asked = calls(("ask_user", {"question": "Which pump?", "options": ["the small one", "the large one"]}))
-    stage.model.script(plan=[plan()], answer=[asked, PROVED])
+    question_call = calls(
+        ("ask_user", {"question": "Which pump?", "options": ["the small one", "the large one"]})
+    )
+    stage.model.script(plan=[plan()], answer=[question_call, PROVED])
     run_id = await stage.begin_and_wait(PRESSURE)
     await stage.reply(run_id, text="the large one")
     await stage.end_of(run_id, PRESSURE)

@@ -20,7 +20,7 @@ from shared.platform.language_models.models import (
 )
 from shared.platform.telemetry import report_usage
 
-PIECE_CHARS = 7  # splits words and tags anywhere
+PIECE_CHARS = 7  # so that words and tags are split anywhere
 # Every call reports the same usage, so that prompts can change without changing the tokens of an answer.
 USAGE = ModelUsage(input_tokens=900, output_tokens=100)
 TOKENS = USAGE.input_tokens + USAGE.output_tokens

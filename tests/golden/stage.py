@@ -30,7 +30,8 @@ _SETTINGS: dict[str, Any] = {
     "dev_token_secret": SECRET,
     "stream_seconds": 60,
     "subagents_enabled": False,
-    # Real time passes while a scenario runs, on a loaded machine a lot of it: none may run out of it.
+    # Scenarios run in real time, which may be long on a loaded machine, so these limits must never be
+    # reached.
     "max_total_latency_ms": 600_000,
     "plan_timeout_s": 300,
 }
@@ -71,19 +72,19 @@ class Stage:
     async def ask(self, question: str, **body: Any) -> dict[str, Any]:
         """Ask, wait for the end, keep the stream, and return the run."""
         if self._driver == "inline":
-            asked, _ = await ask(self.services, question, ANNA, **body)
-            run_id = asked.run_id
+            view, _ = await ask(self.services, question, ANNA, **body)
+            run_id = view.run_id
         else:
             run_id = await self.begin(question, **body)
         return await self.end_of(run_id, question)
 
     async def begin(self, question: str, **body: Any) -> str:
         """Ask, and return the run's id immediately."""
-        asked = await self.http.post(
+        response = await self.http.post(
             "/chat", json={"question": question, **body}, headers={"Prefer": "respond-async"}
         )
-        assert asked.status_code == 202, asked.text
-        return str(asked.json()["run_id"])
+        assert response.status_code == 202, response.text
+        return str(response.json()["run_id"])
 
     async def begin_and_wait(self, question: str, **body: Any) -> str:
         """Ask, and return the run's id once it waits for a reply."""
@@ -124,7 +125,7 @@ class Stage:
 
     @property
     def text(self) -> str:
-        """All streams so far."""
+        """The text of all collected streams."""
         return "".join(self._texts)
 
     async def _until(self, run_id: str, *statuses: str, advance_s: float = 0.0) -> dict[str, Any]:
@@ -164,7 +165,8 @@ async def open_stage(
     world = World(model, settings=fake_settings(**values), **parts)
     await world.add_corpus()
     use_services(world.services, patch)
-    patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")  # as the app sets it; else the SDK warns
+    # the app sets it too; without it the SDK warns
+    patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
     async with DurableServer(app_functions(), folder / "durable.sqlite") as durable:
         stage = Stage(world, model, durable, driver, folder)
         async with stage.http:

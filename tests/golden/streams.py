@@ -15,7 +15,8 @@ from typing import Any
 _FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
-# Of calls that report no usage, such as one that took too long: estimated from the text of the prompt.
+# Values that are estimated from the length of the prompt, because the call reports no usage, for example
+# after a timeout.
 ESTIMATED = {"tokens": "<tokens>", "cost_usd": "<cost>"}
 _PLACEHOLDERS = {
     "attempt": "<attempt>",  # of a step, random
@@ -26,14 +27,14 @@ _PLACEHOLDERS = {
 
 @dataclass(frozen=True)
 class Frame:
-    """An event as it was sent."""
+    """A received event."""
 
     name: str
     data: dict[str, Any]
 
 
 def frames_of(stream: str) -> list[Frame]:
-    """Parse a stream. Comments are left out.
+    """Parse a stream of server-sent events. Comments are skipped.
 
     Raises:
         AssertionError: the ids are not 1, 2, 3, ..., or a block is no event.

@@ -1,4 +1,4 @@
-"""The event streams of complete questions equal those of the golden files.
+"""The event streams of complete questions must equal the golden files.
 
 `make golden` writes the files anew after an intended change; review the difference like code.
 """

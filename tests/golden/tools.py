@@ -35,13 +35,13 @@ class FixedSearch(WebSearch):
         return [WebHit(url="https://pumps.example/a", title="Pumps", text="Pumps may run at 16 bar.")]
 
 
-def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> ModelTurn:
+def calls(*requests: tuple[str, dict[str, Any]], text: str = "") -> ModelTurn:
     """Return a turn that calls tools."""
     return ModelTurn(
         text=text,
         tool_calls=tuple(
             ToolCall(call_id=f"c{place}-{name}", name=name, arguments=json.dumps(arguments))
-            for place, (name, arguments) in enumerate(wanted)
+            for place, (name, arguments) in enumerate(requests)
         ),
     )
 
@@ -56,7 +56,7 @@ async def second_search(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def parallel_calls(stage: Stage) -> None:
-    """Call two tools concurrently, one with refused arguments and one that doesn't exist."""
+    """Call two tools concurrently: one with invalid arguments, and one that doesn't exist."""
     both = calls(
         ("rag_semantic_search", {"query": "revenue", "top_k": "many"}),
         ("delete_all", {}),
@@ -68,7 +68,7 @@ async def parallel_calls(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def pages_read(stage: Stage) -> None:
-    """Read pages of a document, and of one that the user may not read."""
+    """Read pages of a readable document, then of a forbidden one."""
     await stage.world.add("secret", "The valve opens at 99 bar.", readers=("board",))
     reads = calls(
         ("read_pages", {"doc_id": "manual", "first": 1, "last": 2}),
@@ -150,8 +150,8 @@ async def _ask_by_region(stage: Stage, answer: str) -> None:
         table_id, name = match.groups()
         return calls(("run_sql", {"sql": BY_REGION.format(name=name), "table_ids": [table_id]}))
 
-    wanted = plan(standalone_question=question, needs_tables=True, search_queries=[], todo=[])
-    stage.model.script(plan=[wanted], answer=[query, answer])
+    table_plan = plan(standalone_question=question, needs_tables=True, search_queries=[], todo=[])
+    stage.model.script(plan=[table_plan], answer=[query, answer])
     await stage.ask(question)
 
 

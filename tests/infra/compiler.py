@@ -19,7 +19,9 @@ NOT_FOUND = (
 
 
 def find_compiler() -> Path | None:
-    """Return the path of the compiler: in BICEP, on PATH, or beside the clone. None if it is missing."""
+    """Return the path of the compiler: from BICEP, from PATH, or next to the repository. Return None if it is
+    not installed.
+    """
     named = os.environ.get("BICEP") or shutil.which("bicep")
     path = Path(named) if named else ROOT.parent / "shared/tools/bicep"
     return path if path.is_file() else None
@@ -67,7 +69,7 @@ class Compiler:
         return snapshot
 
     def graph(self, path: Path) -> dict[str, set[str]]:
-        """Return for each module or resource of a file those that are created before it."""
+        """Return, for each module or resource of a file, the ones that must be created before it."""
         answer = self._call("getDeploymentGraph", path=str(path))
         before: dict[str, set[str]] = {node["name"]: set() for node in answer["nodes"]}
         for edge in answer["edges"]:

@@ -42,7 +42,7 @@ REQUIRED_VALUES: dict[str, dict[str, object]] = {
         "properties.versionUpgradeOption": "OnceCurrentVersionExpired",
     },
     "Microsoft.EventGrid/systemTopics": {
-        "identity.type": "SystemAssigned",  # the firewall of a storage account lets no other in
+        "identity.type": "SystemAssigned",  # the only identity that the firewall of a storage account admits
     },
     "Microsoft.EventGrid/systemTopics/eventSubscriptions": {
         "properties.deadLetterWithResourceIdentity.identity.type": "SystemAssigned",
@@ -59,7 +59,7 @@ REQUIRED_VALUES: dict[str, dict[str, object]] = {
     "Microsoft.Web/sites": {
         "kind": "functionapp,linux",
         "identity.type": "UserAssigned",
-        "tags.azd-service-name": "api",  # azd finds the app by it
+        "tags.azd-service-name": "api",  # identifies the app for azd
         "properties.httpsOnly": True,
         "properties.siteScopedCertificatesEnabled": True,
         "properties.siteConfig.minTlsVersion": "1.2",
@@ -189,7 +189,7 @@ def test_both_roots_compile_without_a_diagnostic(templates: Templates) -> None:
 def test_every_module_is_deployed(templates: Templates) -> None:
     used = {name.rpartition("/")[2] for name in re.findall(r"'((?:modules/)?[\w-]+\.bicep)'", sources())}
     modules = {path.name for path in (BICEP / "modules").iterdir()}
-    assert modules - used == {"event-subscriptions.bicep"}  # the hook deploys it
+    assert modules - used == {"event-subscriptions.bicep"}  # deployed by the hook
     assert len(templates) == 2
 
 
@@ -204,7 +204,7 @@ def test_every_parameter_and_output_has_a_description(templates: Templates) -> N
                 continue
             for name, declared in group.items():
                 if "type" not in declared and "$ref" not in declared:
-                    continue  # what is given to a module
+                    continue  # an argument of a module
                 begin = ("Optional. " if "defaultValue" in declared else "Required. ") * (
                     kind == "parameters"
                 )
@@ -242,7 +242,8 @@ def test_no_output_is_a_secret(deployment: Deployment) -> None:
 
 def test_accounts_are_named_as_their_subdomain_and_storage_is_short(deployment: Deployment) -> None:
     for account in deployment.of("Microsoft.CognitiveServices/accounts"):
-        assert account["properties"]["customSubDomainName"] == account["name"]  # tokens need it
+        # required for token authentication
+        assert account["properties"]["customSubDomainName"] == account["name"]
     for account in deployment.of("Microsoft.Storage/storageAccounts"):
         assert re.fullmatch(r"[a-z0-9]{3,24}", account["name"])
 
@@ -258,7 +259,8 @@ def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
         for name in ("deploy", "search"):
             principal = name if f"id-{name}-" in properties["principalId"] else principal
         wanted = ("User", "ServicePrincipal") if principal == "deployer" else ("ServicePrincipal",)
-        assert properties["principalType"] in wanted  # without it a new identity may not be found yet
+        # without it, a role assignment may fail while the identity is being replicated
+        assert properties["principalType"] in wanted
         role = properties["roleDefinitionId"].rpartition("/")[2]
         for part in (scope, properties["principalId"].strip("[]"), role):  # else two could be one
             assert part in one["name"] or not one["name"].startswith("["), one["name"]
@@ -307,7 +309,7 @@ def test_settings_are_those_of_the_app_or_of_the_platform(deployment: Deployment
     assert own - PLATFORM_SETTINGS - fields.keys() == set()
     assert own & (FORBIDDEN_SETTINGS | FOR_DEVELOPMENT) == set()
     secrets = [name for name in own - PLATFORM_SETTINGS if not fields[name].repr]
-    assert secrets == ["OWNER_ID_KEY"]  # it opens nothing
+    assert secrets == ["OWNER_ID_KEY"]  # grants no access by itself
     assert "AccountKey" not in str(deployment.settings)
     for connection in ("AzureWebJobsStorage", "DocumentsStorage"):
         assert deployment.settings[f"{connection}__credential"] == "managedidentity"
@@ -454,7 +456,7 @@ def test_on_a_private_network_nothing_but_the_app_is_public(deployments: Deploym
     of_models = next(one for one in groups if "pep-openai/" in one["name"])
     assert (
         len(of_models["properties"]["privateDnsZoneConfigs"]) == 3
-    )  # an account of AIServices has three names
+    )  # an AIServices account has three host names
     (network,) = private.of("Microsoft.Network/virtualNetworks")
     app = network["properties"]["subnets"][0]["properties"]
     assert app["delegations"][0]["properties"]["serviceName"] == "Microsoft.App/environments"
@@ -476,7 +478,7 @@ def test_what_the_next_deployment_must_know_is_kept(deployments: Deployments) ->
     (bound,) = again.of("Microsoft.Web/sites/hostNameBindings")
     assert bound["properties"]["sslState"] == "SniEnabled"  # never without its certificate again
     assert len(new.of("Microsoft.Web/sites/hostNameBindings")) == 2
-    assert kept.outputs["CUSTOM_HOST_NAME_BOUND"] == "answers.contoso.com"  # Azure keeps the binding
+    assert kept.outputs["CUSTOM_HOST_NAME_BOUND"] == "answers.contoso.com"  # an existing binding is kept
     (budget,) = kept.of("Microsoft.Consumption/budgets")
     assert budget["properties"]["timePeriod"]["startDate"] == "2026-03-01"
     assert kept.outputs["BUDGET_START_DATE"] == "2026-03-01"

@@ -24,7 +24,7 @@ def test_every_parameter_can_be_set_by_a_variable() -> None:
     declared = set(re.findall(r"^param (\w+)", MAIN, re.MULTILINE))
     assert declared - PARAMETERS.keys() == {"thisMonth"}  # the clock
     assert PARAMETERS.keys() - declared == set()
-    # No default: azd leaves out what is not set, so that a default stands in main.bicep alone.
+    # Without defaults: azd omits variables that are not set, so that defaults are only defined in main.bicep.
     assert [one for one in PARAMETERS.values() if not re.fullmatch(r"\$\{[A-Z_]+\}", one["value"])] == []
     assert len({one["value"] for one in PARAMETERS.values()}) == len(PARAMETERS)
 

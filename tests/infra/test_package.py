@@ -29,7 +29,9 @@ OF_THIS_MACHINE = (
 
 @pytest.fixture
 def kept(tmp_path: Path) -> list[str]:
-    """Return tracked files, and some of this machine, that .funcignore includes, as git reads such files."""
+    """Return the files that .funcignore keeps, among tracked files and some untracked ones, using git's rules
+    for such patterns.
+    """
     shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     given = [*map(str, tracked_files()), *BUILT, *OF_THIS_MACHINE]

@@ -25,7 +25,7 @@ OUTPUTS = {
 }
 SUBSCRIPTION = "subscription-of-azd"
 """azd tells it to its hooks; the Azure CLI may have another one for its default."""
-# Each call is a line; the name's own file says how often it fails first.
+# Each call adds a line. The file named after the program contains how often it fails first.
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$*" in
@@ -202,7 +202,7 @@ def test_both_hooks_do_the_same() -> None:
         assert part in other, part
     for name in {"AZURE_SUBSCRIPTION_ID", *OUTPUTS} - {
         "GROUNDWORK_URL"
-    }:  # that one the command line reads itself
+    }:  # the command line reads this variable
         assert f"$env:{name}" in other, name
 
 

@@ -24,9 +24,9 @@ def test_there_are_no_others() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_deployment_makes_what_its_snapshot_says(deployments: dict[str, Deployment], name: str) -> None:
     resources = [
-        {key: value for key, value in one.items() if key != "id"}  # name and type say it
+        {key: value for key, value in one.items() if key != "id"}  # redundant with name and type
         for one in deployments[name].resources
-        if one["type"] != "Microsoft.Insights/workbooks"  # a file of its own
+        if one["type"] != "Microsoft.Insights/workbooks"  # compared in a separate file
     ]
     made = json.dumps(
         {"resources": resources, "outputs": deployments[name].outputs}, indent=1, sort_keys=True

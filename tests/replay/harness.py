@@ -1,10 +1,10 @@
 """Runs an orchestrator against a script as the durable host would, on a virtual clock and without a host.
 
-Each episode feeds the SDK's own handler with the history grown so far; activities, children, timers and
-external events are answered from a `Script`, one event per episode, in the order of their times. Checked on
-the way: every replay yields the same actions, earlier actions never change (a timer may become cancelled),
-and all payloads are plain JSON under 16 KiB. No wall time passes: a reply `after_s=15` and a timer of 10 s
-are simply ordered.
+Each episode passes the complete history to the handler of the SDK. A `Script` answers activities, children,
+timers and external events, one event per episode, in the order of their times. The harness also checks that
+every replay yields the same actions, that earlier actions never change (a timer may become cancelled), and
+that all payloads are plain JSON of less than 16 KiB. No real time passes: replies and timers are only ordered
+by their times.
 
     run = simulate(answer_question, {"question": "…"}, Script(
         activities={"plan": lambda given: {"steps": 2}, "retrieve": lambda given: Reply([], after_s=3)},
@@ -16,7 +16,8 @@ are simply ordered.
     run.record("answer_question", "tests/histories/answer_question.json")
 
 The open-task rule: a host completes an orchestration only when no activity, child or uncancelled timer is
-open. `Run.left_open` names what was open when the generator returned; `finished_after_s` counts that waiting.
+open. `Run.left_open` names the tasks that were open when the generator returned; `finished_after_s` includes
+the wait for them.
 """
 
 import heapq
@@ -44,8 +45,8 @@ class ScriptError(AssertionError):
 class Reply:
     """The result of an activity or child, and the number of virtual seconds after which it arrives.
 
-    `failure` makes it raise with that text. `terminates` names child instances that the activity ends on the
-    way, as an activity with a durable client does.
+    With `failure`, the task fails with this text. `terminates` names child instances that the activity
+    terminates, as an activity with a durable client can.
     """
 
     value: object = None
@@ -74,7 +75,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Run:
-    """The result. `continued_with` is the new input if the orchestration continued as new."""
+    """The result of a simulation. `continued_with` is the new input if the orchestration continued as new."""
 
     output: Any
     error: str | None

@@ -47,13 +47,13 @@ def index_of(request: Request) -> Index:
 
 
 async def suggest_documents(request: Request) -> Response:
-    index, asked = served_index(request), parse(SuggestRequest, await read_object(request))
-    return json_response(await in_worker(request, _suggest, index, asked))
+    index, order = served_index(request), parse(SuggestRequest, await read_object(request))
+    return json_response(await in_worker(request, _suggest, index, order))
 
 
 async def autocomplete_text(request: Request) -> Response:
-    index, asked = served_index(request), parse(AutocompleteRequest, await read_object(request))
-    return json_response(await in_worker(request, _autocomplete, index, asked))
+    index, order = served_index(request), parse(AutocompleteRequest, await read_object(request))
+    return json_response(await in_worker(request, _autocomplete, index, order))
 
 
 async def index_statistics(request: Request) -> Response:
@@ -64,14 +64,14 @@ async def index_statistics(request: Request) -> Response:
 
 async def analyze(request: Request) -> Response:
     index_of(request)
-    asked = parse(AnalyzeRequest, await read_object(request))
-    unsupported = [asked.tokenizer, asked.normalizer, asked.token_filters, asked.char_filters]
-    if asked.analyzer is None or any(unsupported):
+    order = parse(AnalyzeRequest, await read_object(request))
+    unsupported = [order.tokenizer, order.normalizer, order.token_filters, order.char_filters]
+    if order.analyzer is None or any(unsupported):
         raise RequestError(
             "Only 'analyzer' is supported: no tokenizer, normalizer or filters of the request's own."
         )
-    if not analyzers.is_known(asked.analyzer):
-        raise RequestError(f"The analyzer '{asked.analyzer}' is not supported by the local search server.")
+    if not analyzers.is_known(order.analyzer):
+        raise RequestError(f"The analyzer '{order.analyzer}' is not supported by the local search server.")
     tokens: list[JsonValue] = [
         {
             "token": token.text,
@@ -79,7 +79,7 @@ async def analyze(request: Request) -> Response:
             "endOffset": token.char_offset_to,
             "position": token.position,
         }
-        for token in analyzers.analyzer(asked.analyzer).pre_tokenize(asked.text).tokens
+        for token in analyzers.analyzer(order.analyzer).pre_tokenize(order.text).tokens
     ]
     return json_response({"tokens": tokens})
 
@@ -100,11 +100,11 @@ async def service_statistics(request: Request) -> Response:
     return json_response({"counters": counters, "limits": {"maxFieldsPerIndex": None}})
 
 
-def _suggest(index: Index, asked: SuggestRequest) -> JsonObject:
+def _suggest(index: Index, order: SuggestRequest) -> JsonObject:
     with index.view() as view:
-        return suggest(view, asked)
+        return suggest(view, order)
 
 
-def _autocomplete(index: Index, asked: AutocompleteRequest) -> JsonObject:
+def _autocomplete(index: Index, order: AutocompleteRequest) -> JsonObject:
     with index.view() as view:
-        return autocomplete(view, asked)
+        return autocomplete(view, order)

@@ -39,16 +39,16 @@ def suggest(view: View, request: SuggestRequest) -> JsonObject:
         RequestError: 400, an unknown suggester, field or filter.
     """
     projection = Projection(view.schema, request.select or [view.schema.key.path])
-    found = list(_continuing(view, request))[: request.top]
-    return {"value": [{"@search.text": text, **projection.apply(body, {})} for body, text in found]}
+    suggestions = list(_continuing(view, request))[: request.top]
+    return {"value": [{"@search.text": text, **projection.apply(body, {})} for body, text in suggestions]}
 
 
 def autocomplete(view: View, request: AutocompleteRequest) -> JsonObject:
     """Return rows with `text`, a word that continues the last word typed, and `queryPlusText`."""
-    *before, begun = _words(request.search) or [""]
+    *before, prefix = _words(request.search) or [""]
     counts: Counter[str] = Counter()
     for _, text in _continuing(view, request):
-        counts.update({term for term in _words(text) if term.startswith(begun)})
+        counts.update({term for term in _words(text) if term.startswith(prefix)})
     rows: list[JsonObject] = [
         {"text": term, "queryPlusText": " ".join([*before, term])}
         for term, _ in counts.most_common(request.top)
@@ -68,11 +68,11 @@ def _continuing(
     if (suggester := suggesters.get(request.suggester_name)) is None:
         raise RequestError(f"The specified suggester name '{request.suggester_name}' does not exist.")
     paths = suggester.source_fields
-    *whole, begun = _words(request.search) or [""]
+    *whole, prefix = _words(request.search) or [""]
     bodies = store.read_bodies(view.connection, view.select(request.filter).slots.tolist())
-    for body in bodies.values() if begun else ():
+    for body in bodies.values() if prefix else ():
         for text in (str(value) for path in paths for value in values_at(body, path)):
             terms = _words(text)
-            if set(whole) <= set(terms) and any(term.startswith(begun) for term in terms):
+            if set(whole) <= set(terms) and any(term.startswith(prefix) for term in terms):
                 yield body, text
                 break
