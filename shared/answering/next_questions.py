@@ -15,6 +15,7 @@ MAX_QUESTIONS = 2
 MAX_CHARS = 120  # with the tag, 40 tokens of 3.6 characters
 _SAME = 0.8  # share of common terms of two questions that ask the same
 _IMPLIED = 1  # terms of the subject that a statement about it may leave out
+_SHARE = 0.75  # of a question's terms in a statement that answers it; 0.66 also drops twice as many good ones
 _STEM_CHARS = 5  # "weigh", "weighs" and "weight" are the same term, and so are "pump" and "pumps"
 _END = re.compile(r"[?？؟]\Z")
 # Markup, and addresses that a reader's program may turn into links.
@@ -25,11 +26,11 @@ _KINDS = frozenset(
     """who whom whose when where why wer wem wen wessen wann wo wohin woher warum wieso weshalb qui quand où
     pourquoi quién cuándo dónde chi quando dove perché wanneer waar waarom""".split()
 )
-# Words that ask for a measure or a rule ("how long", "may I"). The answer gives the value or rule instead.
-_MEASURES = frozenset(
-    """often long high old big large quickly soon far amount number may must shall might happen happens
-    happened oft lange hoch hohe hohem hoher alt groß schnell viel viele darf dürfen muss müssen passiert
-    geschieht combien temps longtemps faut doit peut""".split()
+# Words that ask for a value or a rule ("how long", "may I"): the answer gives it instead.
+_EMPTY_WORDS = FUNCTION_WORDS | frozenset(
+    """many often long high old big large quickly soon far amount number may must shall might happen happens
+    happened die der oft lange hoch hohe hohem hoher alt groß schnell viel viele darf dürfen muss müssen
+    passiert geschieht combien temps longtemps faut doit peut""".split()
 )
 # The only words in which "What is being done about delays?" and "What are the delays?" differ.
 _DEEDS = frozenset(("doing", "done"))
@@ -80,13 +81,14 @@ def _asks_the_same(terms: frozenset[str], other: frozenset[str]) -> bool:
 def _is_answered(
     terms: frozenset[str], subject: frozenset[str], statements: Iterable[frozenset[str]]
 ) -> bool:
-    """Return whether a single statement contains all terms of a question, except perhaps one that the subject
-    contains.
+    """Return whether a single statement contains most terms of a question, including one that the subject
+    lacks, or all of them. One of them may be in the subject only.
 
     One term alone proves nothing, and neither does the subject alone.
     """
     return len(terms) > 1 and any(
         terms <= statement
+        or bool(terms & statement - subject and len(terms & statement) >= _SHARE * len(terms))
         or (not terms <= subject and terms <= statement | subject and len(terms - statement) <= _IMPLIED)
         for statement in statements
     )
@@ -98,5 +100,7 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(
         word[:_STEM_CHARS].rstrip("s") if word.isalpha() and word not in _KINDS else word
         for word in words
-        if word in _KINDS or word in _DEEDS or word not in FUNCTION_WORDS | _MEASURES
+        if word in _KINDS
+        or word in _DEEDS
+        or (word not in _EMPTY_WORDS and (len(word) > 1 or word.isdigit()))
     )

@@ -101,6 +101,12 @@ TERM = (
         ("How long is the notice to leave?", LEASE, TERM),
         ("How often must the bearing be greased?", "What is due?", "Grease the bearing every 500 hours."),
         ("May I forward the e-mail?", "How do I report it?", "Don't forward the e-mail; click Report."),
+        (
+            "How many late shipments did Hull handle?",
+            "Which site was late?",
+            "Hull: 109 shipments were late.",
+        ),
+        ("Quand l'équipe du matin part-elle ?", "Quels horaires ?", "L'équipe du matin part à 13 h."),
         ("Wie oft muss das Lager gefettet werden?", "Was ist fällig?", "Das Lager wird monatlich gefettet."),
     ],
 )
