@@ -248,8 +248,9 @@ class BlockSearch:
     async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """Merge the rankings, check permissions and return up to `top_k` readable blocks, best first.
 
-        Blocks of unreadable documents are dropped from all rankings. If that removes at least a third of the
-        best hits, the search runs once more without those documents.
+        Blocks of unreadable documents and outdated versions are dropped from all rankings. If that removes at
+        least a third of the best hits, the search runs once more without the unreadable documents. A ranking
+        may be seconds old, so documents may have been replaced since.
 
         Args:
             rankings: the most important phrasing first.
@@ -264,7 +265,7 @@ class BlockSearch:
         # The semantic ranker may move any of the first 50 hits to the top, so all of them are checked.
         most = MAX_TOP_K if self._semantic_ranker else top_k
         hits, refused, lost = await self._checked(rankings, most)
-        if lost >= _MOST_LOST * (len(hits) + lost) and refused:
+        if lost and lost >= _MOST_LOST * (len(hits) + lost):
             texts = [ranking.text for ranking in rankings]
             again = await self.rank_each(texts, first.filters, without=refused)
             hits, _, _ = await self._checked(again, most)
@@ -278,9 +279,11 @@ class BlockSearch:
         """
         checked: set[str] = set()
         refused: set[str] = set()
+        best: list[Hit] = []
         lost = 0
         while True:
             ordered = _merged(rankings)
+            lost += len({hit.block_id for hit in best} - {hit.block_id for hit in ordered})
             best = ordered[:most]
             unchecked = _with_copies(best, ordered) - checked
             if not unchecked:
@@ -290,7 +293,6 @@ class BlockSearch:
                 ranking.check({doc_id: readable.get(doc_id) for doc_id in unchecked})
             checked |= unchecked
             refused |= unchecked - readable.keys()
-            lost += sum(hit.doc_id in unchecked and hit.doc_id not in readable for hit in best)
 
     async def _by_names_and_words(
         self,

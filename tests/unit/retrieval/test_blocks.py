@@ -52,6 +52,10 @@ class ScriptedIndex(RecordingIndex):
         self._keyword = SearchPage(rows=tuple(keyword))
         self._vectors = {field: SearchPage(rows=tuple(rows)) for field, rows in vectors.items()}
 
+    def answer(self, keyword: Sequence[IndexRow]) -> None:
+        """Change the page of keyword searches."""
+        self._keyword = SearchPage(rows=tuple(keyword))
+
     async def search(self, request: SearchRequest) -> SearchPage:
         await super().search(request)
         if request.vectors:
@@ -129,6 +133,18 @@ async def test_a_search_that_loses_a_third_of_its_hits_runs_once_more_without_th
     first, again = [request for request in index.requests if request.text]
     assert "secret" not in (first.filter or "")
     assert "not search.in(doc_id, 'secret', '|')" in (again.filter or "")
+
+
+async def test_a_document_that_was_replaced_after_the_search_is_searched_again() -> None:
+    index = ScriptedIndex([row("old", 10.0, version=1)])
+    search = BlockSearch(
+        SecuredIndex(index, ANNA, FixedRows({"d": DocumentRow((("*",),), version=2)})),
+        LengthEmbedder(),
+        LIMITS,
+    )
+    rankings = await search.rank_each(["pressure"], {})
+    index.answer([row("new", 10.0, version=2)])
+    assert [hit.block_id for hit in await search.merge(rankings, 10)] == ["new"]
 
 
 async def test_only_documents_of_hits_that_are_shown_are_checked() -> None:
