@@ -1,4 +1,4 @@
-"""HTTP client for web pages, the only client whose destination is chosen by users or models.
+"""HTTP client for web pages. It is the only client whose destination is chosen by users or models.
 
 The check is made on the address that the socket is about to connect to, after name resolution, because names
 can change their meaning a moment later and aiohttp doesn't resolve literals. Redirects are followed here,

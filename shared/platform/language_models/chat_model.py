@@ -1,4 +1,5 @@
-"""`ChatModel` over the openai SDK, for any endpoint of the protocol. Token counts are logged, texts never.
+"""A `ChatModel` for any OpenAI-compatible endpoint, based on the openai SDK. Token counts are logged, but no
+texts.
 
 If an endpoint rejects a feature (docs/models.md), the request is sent again at once, within the same limits,
 as `chat_request` renders it without that feature.
@@ -21,16 +22,16 @@ from shared.platform.language_models.chat_request import (
     check_ending,
     conversation_request,
     lacks_room,
-    not_empty,
     output_request,
     prompt_request,
     read_turn,
     read_usage,
+    require_content,
     with_distinct_ids,
     with_streaming,
     with_token_limit,
 )
-from shared.platform.language_models.endpoint import model_errors, not_the_protocol
+from shared.platform.language_models.endpoint import model_errors, protocol_error
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import (
     CallLimits,
@@ -47,10 +48,10 @@ from shared.platform.language_models.prompted import (
     DeltaText,
     ObjectPieces,
     ThoughtFilter,
-    holds_no_json,
-    mending_of,
+    has_no_json,
     read_output,
-    with_calls_read,
+    repair_messages,
+    with_parsed_calls,
 )
 from shared.platform.language_models.protocol import Efforts, Feature
 from shared.platform.telemetry import get_logger, report_usage
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StreamedAnswer:
-    """The metadata collected from one answer's chunks: usage, finish reason and tool calls.
+    """Metadata collected from the chunks of a streamed answer: usage, finish reason and tool calls.
 
     Attributes:
         answering: whether any chunk had a choice, even an empty one.
@@ -77,7 +78,7 @@ class StreamedAnswer:
     _calls: dict[int, ToolCall] = field(default_factory=dict)
 
     def take(self, chunk: "ChatCompletionChunk") -> str:
-        """Add a chunk and return its text."""
+        """Process a chunk and return the text in it."""
         self.usage = read_usage(chunk.usage) or self.usage
         for choice in chunk.choices:  # the chunk with the usage and Azure's first chunk have none
             self.answering = True
@@ -98,11 +99,11 @@ class StreamedAnswer:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls, with distinct ids."""
+        """The complete tool calls, with distinct ids."""
         return with_distinct_ids([call for _, call in sorted(self._calls.items())])
 
     def check(self, endpoint: Dependency) -> None:
-        """Validate the ended stream.
+        """Check that the stream ended with a complete answer.
 
         Raises:
             OutputCutError: the model reached its output limit.
@@ -110,7 +111,7 @@ class StreamedAnswer:
             DependencyError: the response contained no answer.
         """
         if not self.answering:
-            raise not_the_protocol(endpoint)
+            raise protocol_error(endpoint)
         check_ending(self.ending, is_refused=self.refused)
         if self.ending == "length":
             raise OutputCutError(
@@ -129,7 +130,7 @@ Render = Callable[[Features], ChatRequest]
 
 
 class OpenAIChatModel(DeployedModel):
-    """A client of one chat deployment."""
+    """Client of one chat model or deployment."""
 
     def __init__(
         self,
@@ -162,7 +163,8 @@ class OpenAIChatModel(DeployedModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Return validated structured output. Ask a second time if the endpoint doesn't enforce the schema.
+        """Return validated structured output. If the endpoint ignores schemas, ask once more with the schema
+        in the prompt.
 
         Raises:
             ModelFixableError: the reply was cut off, filtered or refused, or doesn't match the schema.
@@ -180,21 +182,21 @@ class OpenAIChatModel(DeployedModel):
             return value
         if turn.cut:
             raise ModelFixableError("The answer was cut off at its maximum length.", "Answer more briefly.")
-        if "json_schema" in features and (self._has_followed_schema or not holds_no_json(turn.text)):
-            raise problem  # this endpoint enforces schemas; a second call isn't in the budget
-        in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
+        if "json_schema" in features and (self._has_followed_schema or not has_no_json(turn.text)):
+            raise problem  # the endpoint supports schemas, so asking again would waste tokens
+        without_schema, correction = features - {"json_schema"}, repair_messages(turn.text, problem.detail)
         turn, _ = await self._turn(
             prompt.name,
             limits,
             deadline,
-            lambda supported: output_request(prompt, output, supported & in_words, mending),
+            lambda supported: output_request(prompt, output, supported & without_schema, correction),
         )
         value = read_output(turn.text, output)
-        self._memory.learn(in_words, self._model)  # it accepted a schema and ignored it
+        self._memory.learn(without_schema, self._model)  # it accepted the schema but ignored it
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        # Only opening the stream is retried: text that was yielded can't be withdrawn.
+        # Only opening the stream is retried, because text that has been yielded can't be withdrawn.
         pieces = self._generate(prompt.name, limits, lambda features: prompt_request(prompt, features))
         async with aclosing(pieces):
             async for piece in pieces:
@@ -228,7 +230,7 @@ class OpenAIChatModel(DeployedModel):
             Deadline(limits.timeout_s),
             lambda supported: conversation_request(messages, tools, supported, may_call=True),
         )
-        return turn if "tools" in features or not tools else with_calls_read(turn)
+        return turn if "tools" in features or not tools else with_parsed_calls(turn)
 
     async def stream_turn(
         self,
@@ -257,23 +259,23 @@ class OpenAIChatModel(DeployedModel):
                     text.append(piece)
                     yield piece
 
-    def _turn_of(self, text: str, heard: StreamedAnswer) -> ModelTurn:
-        with suppress(OutputCutError):  # the text before the cut is the turn
-            heard.check(self._endpoint)
-        usage = heard.usage
+    def _turn_of(self, text: str, answer: StreamedAnswer) -> ModelTurn:
+        with suppress(OutputCutError):  # a truncated text is still a usable turn
+            answer.check(self._endpoint)
+        usage = answer.usage
         turn = ModelTurn(
             text=text,
-            tool_calls=heard.calls,
+            tool_calls=answer.calls,
             tokens=usage and usage.input_tokens + usage.output_tokens,
             usage=usage,
-            cut=heard.ending == "length",
+            cut=answer.ending == "length",
         )
-        return not_empty(turn)
+        return require_content(turn)
 
     async def _turn(
         self, name: str, limits: CallLimits, deadline: Deadline, render: Render
     ) -> tuple[ModelTurn, Features]:
-        """Return a complete reply and the features that its request used."""
+        """Return a complete reply and the features that the endpoint accepts."""
         started = time.perf_counter()
 
         async def attempt() -> tuple[ModelTurn, Features]:
@@ -293,7 +295,7 @@ class OpenAIChatModel(DeployedModel):
     async def _generate(
         self, name: str, limits: CallLimits, render: Render
     ) -> AsyncGenerator[str | StreamedAnswer, None]:
-        """Yield the text, then its unchecked `StreamedAnswer`."""
+        """Yield pieces of text, then the `StreamedAnswer`, which the caller must check."""
         deadline = Deadline(limits.timeout_s)
         while True:
             started = time.perf_counter()
@@ -311,7 +313,7 @@ class OpenAIChatModel(DeployedModel):
                         is_empty = False
                         yield piece
             finally:
-                await chunks.close()  # a reader that leaves stops the generation
+                await chunks.close()  # stops the generation if the reader has left
             if rest := thoughts.feed(text.finish()) + thoughts.finish():
                 is_empty = False
                 yield rest
@@ -335,18 +337,18 @@ class OpenAIChatModel(DeployedModel):
     async def _create(
         self, client: "AsyncOpenAI", deadline: Deadline, render: Render, name: str, limits: CallLimits
     ) -> tuple[Any, Features]:
-        """Return the SDK's response and the features that the request used."""
+        """Send the request. Return the SDK response and the features that the endpoint accepts."""
         efforts = self._efforts
         effort = efforts.short if name in _SHORT else efforts.tools if name == TURN else efforts.writing
 
-        def rendered(features: Features) -> tuple[dict[str, Any], Features]:
+        def render_limited(features: Features) -> tuple[dict[str, Any], Features]:
             request = with_token_limit(render(features), self._most_tokens(name, limits), features)
             if "images" in request.used - features:
                 raise self._no_pictures()
             return request.arguments, request.used
 
         create = client.chat.completions.create
-        return await self._memory.call(create, self._model, rendered, deadline, effort)
+        return await self._memory.call(create, self._model, render_limited, deadline, effort)
 
     def _most_tokens(self, name: str, limits: CallLimits) -> int:
         return limits.max_output_tokens + (self._room_tokens if name in self._roomy else 0)
@@ -357,14 +359,14 @@ class OpenAIChatModel(DeployedModel):
     async def _next(
         self, chunks: "AsyncStream[ChatCompletionChunk]", answer: StreamedAnswer, deadline: Deadline
     ) -> str | None:
-        # Around each chunk rather than the loop: a timeout across a yield would cancel the reader.
+        # Limit each chunk instead of the loop: a timeout that spans a yield would cancel the reader.
         with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 chunk = await anext(chunks, None)
             return None if chunk is None else answer.take(chunk)
 
     def _no_pictures(self) -> ConfigurationError:
-        # No other request can confirm it: none leaves the picture out.
+        # Record this without a successful request, because no request can leave out the picture.
         self._memory.learn(self._memory.features - {"images"}, self._model)
         return ConfigurationError(
             f"The model of {self._endpoint.name} does not accept pictures.",
@@ -379,7 +381,7 @@ class OpenAIChatModel(DeployedModel):
             was_ignored = usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK
             if (
                 was_ignored and "max_tokens" in self._memory.features
-            ):  # it may support the older name of the limit
+            ):  # the endpoint may only support the older field name
                 self._memory.learn(self._memory.features - {"max_completion_tokens"}, self._model)
         note_usage(usage.input_tokens if usage else None, usage.output_tokens if usage else None, ending)
         get_logger().info(

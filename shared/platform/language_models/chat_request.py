@@ -1,4 +1,4 @@
-"""Chat requests in the OpenAI protocol, rendered for an endpoint's features. Pure.
+"""Chat requests of the OpenAI protocol, built from the features that an endpoint supports. Pure.
 
 A request lists the features it uses, so that a refusal is attributed to one of those.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shared.platform.errors import ModelFixableError
-from shared.platform.language_models.endpoint import filtered
+from shared.platform.language_models.endpoint import content_filter_error
 from shared.platform.language_models.models import (
     Message,
     ModelTurn,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[str, Any]:
-    """Return `tools` and `tool_choice` in the protocol's form.
+    """Return the request fields `tools` and `tool_choice`.
 
     Tools are declared even when none may be called, because endpoints refuse conversations that contain calls
     of undeclared tools.
@@ -44,7 +44,7 @@ def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[s
 
 
 def read_turn(completion: "ChatCompletion") -> ModelTurn:
-    """Parse a reply.
+    """Convert a chat completion to a `ModelTurn`.
 
     Raises:
         ModelFixableError: the reply has neither text nor a call, or was filtered or refused.
@@ -58,19 +58,19 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
         usage=read_usage(completion.usage),
         cut=choice.finish_reason == "length",
     )
-    return not_empty(turn)
+    return require_content(turn)
 
 
 def check_ending(ending: str | None, *, is_refused: bool) -> None:
     """Raise ModelFixableError if the answer was filtered or refused."""
     if ending == "content_filter":
-        raise filtered()
+        raise content_filter_error()
     if is_refused:
         raise ModelFixableError("The model refused to answer.")
 
 
-def not_empty(turn: ModelTurn) -> ModelTurn:
-    """Return the turn. Raise ModelFixableError if it has neither text nor a call."""
+def require_content(turn: ModelTurn) -> ModelTurn:
+    """Return the turn unchanged. Raise `ModelFixableError` if it contains neither text nor a tool call."""
     if not turn.text.strip() and not turn.tool_calls:
         raise ModelFixableError("The model returned nothing.")
     return turn
@@ -88,7 +88,9 @@ def lacks_room(completion: "ChatCompletion", *, structured: bool) -> bool:
 
 
 def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
-    """Return input and output tokens; None if the endpoint doesn't report both."""
+    """Return the token usage of a call, or None if the endpoint doesn't report both input and output
+    tokens.
+    """
     counted = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
     if usage is None or not all(isinstance(count, int) and count >= 0 for count in counted):
         return None
@@ -104,14 +106,15 @@ def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
 
 def output_format(output: type[BaseModel]) -> dict[str, Any]:
     """Return `response_format` for structured output with a strict schema."""
-    # The SDK's public API makes strict schemas for tool arguments only; output follows the same rules.
+    # The SDK creates strict schemas only for tool arguments, but the rules for structured output are the
+    # same.
     schema = load("openai", "pydantic_function_tool")(output)["function"].get("parameters")
     definition = {"name": output.__name__, "schema": schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": definition}}
 
 
-def as_sent(message: Message) -> dict[str, Any]:
-    """Return a message in the protocol's form."""
+def message_json(message: Message) -> dict[str, Any]:
+    """Convert a message to JSON for a request."""
     fields: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.pictures:
         fields["content"] = [_text_part(message.text)]
@@ -152,7 +155,7 @@ def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
 
 
 def with_distinct_ids(requested: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Return a turn's calls with distinct ids. Some endpoints omit ids or repeat one."""
+    """Return tool calls with distinct ids, because some endpoints omit ids or repeat them."""
     ids: set[str] = set()
     calls: list[ToolCall] = []
     for place, call in enumerate(requested):
@@ -168,12 +171,12 @@ _NONE: frozenset[Feature] = frozenset()
 _LIMITS: tuple[Feature, ...] = (
     "max_completion_tokens",
     "max_tokens",
-)  # the fields have the names of the features
+)  # request fields with the same names as the features
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """The body of a request without the model. `used` lists the features in it."""
+    """The body of a chat request without the model name. `used` lists the protocol features that it uses."""
 
     messages: tuple[dict[str, Any], ...]
     fields: dict[str, Any]
@@ -183,8 +186,8 @@ class ChatRequest:
     def arguments(self) -> dict[str, Any]:
         return {"messages": list(self.messages), **self.fields}
 
-    def having(self, feature: Feature, **fields: Any) -> "ChatRequest":
-        """Return a copy with one more feature."""
+    def with_feature(self, feature: Feature, **fields: Any) -> "ChatRequest":
+        """Return a copy with additional fields, which use `feature`."""
         return replace(self, fields=self.fields | fields, used=self.used | {feature})
 
 
@@ -195,7 +198,7 @@ def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
         user: dict[str, Any] = {"role": "user", "content": prompt.user}
         return _with_roles(ChatRequest(_by_role([system, user], features), {}))
     user = {"role": "user", "content": [_text_part(prompt.user), _picture_part(prompt.picture_url)]}
-    return _with_roles(ChatRequest(_by_role([system, user], features), {}).having("images"))
+    return _with_roles(ChatRequest(_by_role([system, user], features), {}).with_feature("images"))
 
 
 def output_request(
@@ -206,11 +209,11 @@ def output_request(
     """
     if "json_schema" in features:
         request = _append_messages(prompt_request(prompt, features), correction)
-        return request.having("json_schema", **output_format(output))
+        return request.with_feature("json_schema", **output_format(output))
     explained = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
     request = _append_messages(prompt_request(explained, features), correction)
     if "json_object" in features:
-        return request.having("json_object", response_format={"type": "json_object"})
+        return request.with_feature("json_object", response_format={"type": "json_object"})
     return request
 
 
@@ -226,19 +229,21 @@ def conversation_request(
         messages = [message.model_copy(update={"pictures": ()}) for message in messages]
     if tools and "tools" not in features:
         messages = conversation_in_words(messages, tools, may_call=may_call)
-    request = _with_roles(ChatRequest(_by_role([as_sent(message) for message in messages], features), {}))
+    request = _with_roles(
+        ChatRequest(_by_role([message_json(message) for message in messages], features), {})
+    )
     if any(message.pictures for message in messages):
-        request = request.having("images")
+        request = request.with_feature("images")
     if tools and "tools" in features:
-        return request.having("tools", **tool_arguments(tools, may_call=may_call))
+        return request.with_feature("tools", **tool_arguments(tools, may_call=may_call))
     return request
 
 
 def with_token_limit(request: ChatRequest, most_tokens: int, features: frozenset[Feature]) -> ChatRequest:
-    """Return a copy with an output limit, under the newest field name that the endpoint supports."""
+    """Return a copy that limits the output, in the newest field that the endpoint supports."""
     for feature in _LIMITS:
         if feature in features:
-            return request.having(feature, **{feature: most_tokens})
+            return request.with_feature(feature, **{feature: most_tokens})
     return request
 
 
@@ -246,21 +251,23 @@ def with_streaming(request: ChatRequest, features: frozenset[Feature]) -> ChatRe
     """Return a copy that streams the reply and reports token usage at the end."""
     request = replace(request, fields=request.fields | {"stream": True})
     if "stream_usage" in features:
-        return request.having("stream_usage", stream_options={"include_usage": True})
+        return request.with_feature("stream_usage", stream_options={"include_usage": True})
     return request
 
 
 def _append_messages(request: ChatRequest, messages: Sequence[Message]) -> ChatRequest:
-    return replace(request, messages=(*request.messages, *(as_sent(message) for message in messages)))
+    return replace(request, messages=(*request.messages, *(message_json(message) for message in messages)))
 
 
 def _with_roles(request: ChatRequest) -> ChatRequest:
     has_system = any(message["role"] == "system" for message in request.messages)
-    return request.having("system_role") if has_system else request
+    return request.with_feature("system_role") if has_system else request
 
 
 def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tuple[dict[str, Any], ...]:
-    """Return the messages. Without a system role, its text precedes the first user message."""
+    """Return the messages of a request. For endpoints without a system role, its text is added to the first
+    user message.
+    """
     if "system_role" in features:
         return tuple(messages)
     instructions = "\n\n".join(message["content"] for message in messages if message["role"] == "system")

@@ -1,4 +1,4 @@
-"""`Embedder` over the openai SDK: texts are embedded in concurrent batches, and results keep their order."""
+"""An `Embedder` for any OpenAI-compatible endpoint, which sends concurrent batches of texts."""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Vector = tuple[float, ...]
 
 
 class OpenAIEmbedder(Embedder):
-    """A client of one embedding deployment."""
+    """Client of one embedding model or deployment."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class OpenAIEmbedder(Embedder):
         self._dimensions = dimensions
         self._endpoint = endpoint
         self._memory = memory or FeatureMemory()
-        self._is_shortened = False  # the model's own vectors are longer than requested
+        self._is_shortened = False  # whether requests ask for shorter vectors than the model's default
         self._gate = RateGate()
 
     @property
@@ -50,7 +50,7 @@ class OpenAIEmbedder(Embedder):
         return self._dimensions
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[Vector]:
-        """Return one vector per text, in order. The limit covers all batches.
+        """Return one vector per text, in order. `limits` apply to all batches together.
 
         Raises:
             ConfigurationError: the vectors' length differs from EMBEDDING_DIMENSIONS.
@@ -78,26 +78,26 @@ class OpenAIEmbedder(Embedder):
         client = await self._connection.opened()
         with model_errors(self._endpoint, MODEL_SETTING):
 
-            async def created() -> list[Vector]:
+            async def create_vectors() -> list[Vector]:
                 create = client.embeddings.create
                 answer, _ = await self._memory.call(
                     create, self._model, lambda features: self._arguments(texts, features), deadline
                 )
                 return self._vectors(answer, len(texts))
 
-            was_shortened, vectors = self._is_shortened, await created()
+            was_shortened, vectors = self._is_shortened, await create_vectors()
             is_longer = any(len(vector) > self._dimensions for vector in vectors)
             if is_longer and not was_shortened and "dimensions" in self._memory.features:
                 self._is_shortened = True
-                vectors = await created()
+                vectors = await create_vectors()
             return self._of_right_length(vectors)
 
     def _arguments(
         self, texts: Sequence[str], features: frozenset[Feature]
     ) -> tuple[dict[str, Any], frozenset[Feature]]:
-        """Return the request's arguments and the features they use."""
+        """Return the arguments of a request, and the protocol features that it uses."""
         arguments: dict[str, Any] = {"input": list(texts)}
-        # By default the SDK requests base64, a quarter of the size and cheap to decode.
+        # The SDK requests base64 by default, which needs a quarter of the space and is fast to decode.
         if "base64_vectors" not in features:
             arguments["encoding_format"] = "float"
         used: frozenset[Feature] = features & {"base64_vectors"}

@@ -1,4 +1,4 @@
-"""The client of a model endpoint, Azure OpenAI or any compatible one, and the translation of its errors."""
+"""Client of a model endpoint (Azure OpenAI or a compatible one), and translation of its errors."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -32,16 +32,19 @@ if TYPE_CHECKING:
 
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 _AZURE_V1 = "/openai/v1"
-_NO_KEY = "none"  # the SDK requires a key; servers without keys ignore it
+_NO_KEY = "none"  # the SDK requires a key, which servers without keys ignore
 
 
 def connect_model(settings: Settings, credentials: Credentials) -> "Connection[AsyncOpenAI]":
-    """Return the connection; openai is imported on first use. Azure's v1 API is OpenAI's."""
+    """Return a lazy connection to the model endpoint. Azure OpenAI is used through its v1 API, which is
+    compatible with OpenAI's.
+    """
     models = settings.models
 
     def make() -> "AsyncOpenAI":
         make_client: type[AsyncOpenAI] = load("openai", "AsyncOpenAI")
-        # calls.py retries: the SDK's retries would exceed the call's limit.
+        # No retries by the SDK, because they would exceed the time limit of the call; calls.py retries
+        # instead.
         if models.in_azure:
             endpoint = (models.azure_openai_endpoint or "").rstrip("/").removesuffix(_AZURE_V1) + _AZURE_V1
             key = models.azure_openai_api_key or _tokens(endpoint, credentials)
@@ -68,12 +71,12 @@ _OUT_OF_QUOTA = frozenset({"rate_limit_exceeded", "insufficient_quota"})
 
 @contextmanager
 def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
-    """Translate exceptions of the openai SDK raised in the block. `model_setting` is the variable that names
-    the model.
+    """Translate exceptions of the openai SDK raised in the block into the app's errors. `model_setting` is
+    the variable that names the model.
     """
     try:
         yield
-    except GroundworkError:  # already ours; one of them is also a ValueError
+    except GroundworkError:  # already an error of the app; one of these is also a ValueError
         raise
     except load("openai", "OpenAIError") as error:
         raise from_openai(error, dependency, model_setting) from None
@@ -82,12 +85,12 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
     except TimeoutError:
         raise timed_out(dependency) from None
     except (AttributeError, LookupError, TypeError, ValueError):
-        # The SDK doesn't validate responses: a body of another shape fails on first access.
-        raise not_the_protocol(dependency) from None
+        # The SDK doesn't validate responses, so a body in another format fails when it is accessed.
+        raise protocol_error(dependency) from None
 
 
 def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
-    """Return our error for an exception of the SDK."""
+    """Return the app's error for an exception of the SDK."""
     openai = load_module("openai")
     match error:
         case openai.APITimeoutError():
@@ -99,16 +102,16 @@ def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str
     return unreachable(dependency)
 
 
-def not_the_protocol(dependency: Dependency) -> DependencyError:
-    """Return the error for a successful response that isn't one of a model endpoint."""
+def protocol_error(dependency: Dependency) -> DependencyError:
+    """Return the error for a response with status 200 that doesn't follow the protocol."""
     return DependencyError(
         f"The answer of {dependency.name} does not follow the OpenAI protocol.",
         f"Check {dependency.endpoint_setting}: it must be an OpenAI-compatible API; most end in /v1.",
     )
 
 
-def filtered() -> ModelFixableError:
-    """Return the error for an answer that the endpoint's content filter stopped."""
+def content_filter_error() -> ModelFixableError:
+    """Return the error for an answer that was stopped by the content filter of the endpoint."""
     return ModelFixableError("The model's content filter stopped the answer.", "Rephrase the question.")
 
 
@@ -135,9 +138,9 @@ def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkE
 
 
 def _from_stream(error: "APIError", dependency: Dependency) -> GroundworkError:
-    """Return our error for one sent inside a stream: the HTTP status was 200, so the body names the kind."""
+    """Return the app's error for an error event in a stream. Its HTTP status is 200, so the body decides."""
     if error.code in _OUT_OF_QUOTA or error.type in _OUT_OF_QUOTA:
         return rate_limited(dependency, {})
     if error.code == "content_filter":
-        return filtered()
+        return content_filter_error()
     return failed(dependency, 500)

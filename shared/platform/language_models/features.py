@@ -1,4 +1,5 @@
-"""The protocol features that a model endpoint supports: set by MODEL_FEATURES, or learned from refusals.
+"""The protocol features that a model endpoint supports, as configured in MODEL_FEATURES or learned from
+rejected requests.
 
 A refusal is only a suspicion. It is remembered once the same request succeeds without the refused feature, so
 that a request that is wrong for another reason disables nothing.
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# OpenAI and LM Studio use 400, OpenRouter 404, servers built on pydantic 422, llama.cpp 501.
+# Statuses for unsupported features: 400 by OpenAI and LM Studio, 404 by OpenRouter, 422 by servers based on
+# pydantic, 501 by llama.cpp.
 _REFUSALS = frozenset({400, 404, 422, 501})
-_MOST_CHARS = 2000  # of a refusal; some echo the whole request
+_MOST_CHARS = 2000  # of an error message; some endpoints echo the whole request
 
-# Patterns of refusals by feature, likeliest first; of two formats, the sent one.
+# Patterns of error messages by feature, most likely first. Only features that the request used are
+# considered.
 _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("reasoning_effort", re.compile(r"reasoning.?effort")),
     ("stream_usage", re.compile(r"stream_options|include_usage")),
@@ -33,7 +36,7 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("json_schema", re.compile(r"json_schema|response_format|structured.?output|grammar|guided")),
     ("json_object", re.compile(r"json_object|response_format|json.?mode")),
     ("tools", re.compile(r"\btools?\b|tool_choice|tool.?call|function.?call")),
-    # Strict patterns: a picture may also be too large or of an unsupported type.
+    # Strict patterns, because a picture may also be rejected as too large or as an unsupported type.
     (
         "images",
         re.compile(
@@ -55,19 +58,19 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
 
 _LIMITS: frozenset[Feature] = frozenset({"max_completion_tokens", "max_tokens"})
 
-# The field is known: this model rejects the value, or any effort together with tools.
+# The endpoint knows the field, but rejects this value, or any effort in combination with tools.
 _OTHER_EFFORT = re.compile(r"value|one of|\btools?\b|enum|literal")
 _INSTEAD: dict[Effort, Effort] = {"none": "minimal", "minimal": "none"}
 
-# The value is wrong rather than the name: dropping the field would leave the answer unlimited.
+# The value is too large, but the field is supported. Without the field, the answer would be unlimited.
 _TOO_MUCH = re.compile(r"too large|too long|at most|maximum|exceed|context")
 
 
 class FeatureMemory:
-    """The features of one model at one endpoint, shared by all calls of a process."""
+    """The supported features of one model at one endpoint, shared by all calls of a process."""
 
     def __init__(self, configured: frozenset[Feature] | None = None) -> None:
-        """Set the supported features, which disables learning; None = assume all until one is refused."""
+        """Set the supported features. None means that all are assumed to work until one is rejected."""
         self._is_configured = configured is not None
         self._features = ALL_FEATURES if configured is None else configured
         self._efforts: dict[tuple[Effort, bool], Effort | None] = {}
@@ -84,8 +87,8 @@ class FeatureMemory:
         deadline: Deadline,
         effort: Effort | None = None,
     ) -> "tuple[Answer, frozenset[Feature]]":
-        """Send a request, again without each feature that the endpoint refuses. Return the response and the
-        features used.
+        """Send a request, and repeat it without any feature that the endpoint rejects. Return the response
+        and the features that remain.
 
         Args:
             render: returns the arguments of `create` for a set of features, and the features they use.
@@ -107,7 +110,7 @@ class FeatureMemory:
                         model=model, timeout=timeout_s, extra_headers=outgoing(), **arguments
                     )
             except load("openai", "APIStatusError") as error:
-                missing = self.refused(error, used)
+                missing = self.rejected_feature(error, used)
                 if missing is None:
                     raise
                 if level and missing == "reasoning_effort" and _OTHER_EFFORT.search(_message_of(error)):
@@ -121,8 +124,8 @@ class FeatureMemory:
                 return answer, features
 
     def _effort(self, effort: Effort | None, with_tools: bool, refused: set[Effort]) -> Effort | None:
-        """Return the effort to send: the requested one or its working substitute, unless refused; None = send
-        none.
+        """Return the effort to send: the requested one or a substitute that was not rejected. None means that
+        the field is omitted.
         """
         if effort is None:
             return None
@@ -133,8 +136,10 @@ class FeatureMemory:
             level = _INSTEAD.get(level)
         return None
 
-    def refused(self, error: "APIStatusError", used: frozenset[Feature]) -> Feature | None:
-        """Return the used feature that an error message says the endpoint lacks."""
+    def rejected_feature(self, error: "APIStatusError", used: frozenset[Feature]) -> Feature | None:
+        """Return the feature that an error message reports as unsupported, or None if the error has another
+        cause.
+        """
         if self._is_configured or error.status_code not in _REFUSALS:
             return None
         words = _message_of(error)
@@ -156,7 +161,7 @@ def _message_of(error: "APIStatusError") -> str:
 
 
 def _words(body: object) -> Iterator[str]:
-    """Yield the message parts of a refusal in any of its shapes, without the echoed request."""
+    """Yield the texts of an error response, in any known format. The echoed request is left out."""
     if isinstance(body, str):
         yield body
     if not isinstance(body, dict):
@@ -164,13 +169,13 @@ def _words(body: object) -> Iterator[str]:
     for name in ("param", "code", "message", "error", "raw"):
         if isinstance(text := body.get(name), str):
             yield text
-    if isinstance(inside := body.get("metadata"), dict):  # OpenRouter: the provider's message
+    if isinstance(inside := body.get("metadata"), dict):  # OpenRouter puts the provider's message here
         yield from _words(inside)
     yield from _details(body.get("detail"))
 
 
 def _details(detail: object) -> Iterator[str]:
-    """Yield FastAPI's details: a sentence, or a list of locations with a message each."""
+    """Yield the details of a FastAPI error: a sentence, or the location and message of each problem."""
     if isinstance(detail, str):
         yield detail
     for problem in detail if isinstance(detail, list) else ():

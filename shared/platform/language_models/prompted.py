@@ -1,5 +1,5 @@
-"""Tools in text form, for endpoints without them: declared in the prompt, called by a JSON object, answered
-in text.
+"""Text protocol for endpoints without tools: the prompt declares them, the model calls them with a JSON
+object.
 
 Pure. A tool's result is data: it cannot leave its element, whatever it contains.
 """
@@ -25,7 +25,8 @@ _UTF_16 = "utf-16-le"
 
 
 class DeltaText:
-    r"""Joins surrogate pairs that were split across two deltas; an unpaired surrogate becomes U+FFFD.
+    r"""Decoder of streamed text that joins surrogate pairs split across two deltas. An unpaired surrogate
+    becomes U+FFFD.
 
     Models emit tokens rather than characters, and JSON can encode half a pair ("\ud83d"), which Python could
     neither store nor send.
@@ -35,11 +36,11 @@ class DeltaText:
         self._decoder = codecs.getincrementaldecoder(_UTF_16)("replace")
 
     def feed(self, delta: str) -> str:
-        """Return the complete text so far."""
+        """Return the text of this delta, except for a trailing half of a surrogate pair."""
         return self._decoder.decode(delta.encode(_UTF_16, "surrogatepass"))
 
     def finish(self) -> str:
-        """Return the replacement for a pending half."""
+        """Return U+FFFD if half of a surrogate pair is pending, otherwise ""."""
         return self._decoder.decode(b"", final=True)
 
 
@@ -52,34 +53,34 @@ _OPENING, _CLOSING = "<think>", "</think>"
 
 
 class ThoughtFilter:
-    """Removes a leading `<think>` element from streamed text."""
+    """Filter that removes a leading `<think>` element from streamed text."""
 
     def __init__(self) -> None:
-        self._held = ""  # possibly a thought or the start of its tag
+        self._buffer = ""  # buffered text, which may be a thought or the start of its tag
         self._is_answering = False
 
     def feed(self, piece: str) -> str:
-        """Return the text so far that isn't part of a thought."""
+        """Return the text that can be shown now: "" while the text may be a thought."""
         if self._is_answering:
             return piece
-        self._held += piece
-        start = self._held.lstrip()
+        self._buffer += piece
+        start = self._buffer.lstrip()
         if start.startswith(_OPENING):
             thought, _, answer = start.partition(_CLOSING)
             if not answer.strip():
-                # Only the end of a long thought is kept: it may contain half of the closing tag.
-                self._held = start if thought != start else _OPENING + start[-len(_CLOSING) :]
+                # Keep only the end of a long thought, which may contain a part of the closing tag.
+                self._buffer = start if thought != start else _OPENING + start[-len(_CLOSING) :]
                 return ""
-            self._held = answer.lstrip()
+            self._buffer = answer.lstrip()
         elif _OPENING.startswith(start):
             return ""
         self._is_answering = True
-        return self._held
+        return self._buffer
 
     def finish(self) -> str:
         """Return buffered text that turned out not to be a thought."""
-        is_thought = self._held.lstrip().startswith(_OPENING)
-        return "" if self._is_answering or is_thought else self._held
+        is_thought = self._buffer.lstrip().startswith(_OPENING)
+        return "" if self._is_answering or is_thought else self._buffer
 
 
 def without_thoughts(text: str) -> str:
@@ -88,18 +89,18 @@ def without_thoughts(text: str) -> str:
     return thoughts.feed(text) + thoughts.finish()
 
 
-_MOST_STARTS = 20  # braces where an object may start: prose may contain many
+_MOST_STARTS = 20  # opening braces to try, because prose may contain many
 
 
-class Found(NamedTuple):
-    """A JSON object and its position in the text: characters `start` to `end`, exclusive."""
+class JsonObject(NamedTuple):
+    """A JSON object in a text, from character `start` to `end` (exclusive)."""
 
     start: int
     end: int
     value: dict[str, Any]
 
 
-def objects_in(text: str) -> Iterator[Found]:
+def find_objects(text: str) -> Iterator[JsonObject]:
     """Yield the outermost JSON objects in a text, in order."""
     decoder = json.JSONDecoder()
     at = text.find("{")
@@ -108,15 +109,15 @@ def objects_in(text: str) -> Iterator[Found]:
             return
         try:
             value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):  # RecursionError: thousands of braces
+        except (ValueError, RecursionError):  # thousands of nested braces raise RecursionError
             end = at + 1
         else:
-            yield Found(at, end, value)
+            yield JsonObject(at, end, value)
         at = text.find("{", end)
 
 
 class ObjectPieces:
-    """Extracts the first JSON object from streamed text."""
+    """Filter that extracts the first JSON object from streamed text."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -149,13 +150,13 @@ _ORDER = (
 
 
 def schema_in_words(output: type[BaseModel]) -> str:
-    """Return the instructions for a model whose endpoint doesn't support schemas."""
+    """Return a prompt text that asks for JSON of this schema, for endpoints without structured output."""
     schema = json.dumps(output.model_json_schema(), ensure_ascii=False, separators=(",", ":"))
     return f'{_ORDER}\n<json_schema name="{output.__name__}">{schema}</json_schema>'
 
 
-def mending_of(answer: str, problem: str) -> tuple[Message, Message]:
-    """Return the messages that ask a model to correct an invalid reply."""
+def repair_messages(answer: str, problem: str) -> tuple[Message, Message]:
+    """Return an invalid reply and a message that asks the model to correct it."""
     request = f"{problem}\nAnswer again: the whole JSON object, mended, and nothing else."
     return Message(role="assistant", text=answer), Message(role="user", text=request)
 
@@ -171,22 +172,24 @@ def read_output(text: str, output: type[StructuredOutput]) -> StructuredOutput:
         try:
             return output.model_validate_json(candidate)
         except ValidationError as invalid:
-            # The error of the first JSON object says more than "not JSON".
+            # Report the error of the first JSON object, which is more helpful than "not JSON".
             if problem is None or (_is_no_json(problem) and not _is_no_json(invalid)):
                 problem = invalid
     assert problem is not None  # noqa: S101  (the whole answer is always tried)
     raise ModelFixableError(_explain(problem)) from None
 
 
-def holds_no_json(text: str) -> bool:
-    """Return whether a reply is plain text, so that the model ignores or doesn't know the format."""
+def has_no_json(text: str) -> bool:
+    """Return whether a reply is plain text without any JSON, which shows that the model ignored the
+    schema.
+    """
     return bool(text.strip()) and "{" not in text and "[" not in text
 
 
 def _candidates(text: str) -> Iterator[str]:
     yield text
     yield from (match.group(1) for match in _FENCED.finditer(text))
-    yield from (text[match.start : match.end] for match in objects_in(text))
+    yield from (text[match.start : match.end] for match in find_objects(text))
 
 
 def _is_no_json(invalid: ValidationError) -> bool:
@@ -194,7 +197,7 @@ def _is_no_json(invalid: ValidationError) -> bool:
 
 
 def _explain(invalid: ValidationError) -> str:
-    """Return where the reply doesn't match the schema, without quoting it."""
+    """Return an error text with the locations where a reply violates the schema. The reply isn't quoted."""
     places = [
         f"{'.'.join(str(part) for part in problem['loc']) or 'the whole'}: {problem['msg']}"
         for problem in invalid.errors(include_input=False, include_url=False)
@@ -226,7 +229,8 @@ def tools_in_words(tools: Sequence[ToolDefinition], *, may_call: bool) -> str:
 def conversation_in_words(
     messages: Sequence[Message], tools: Sequence[ToolDefinition], *, may_call: bool
 ) -> list[Message]:
-    """Render a conversation without tool calls or tool messages. The first message is the system's.
+    """Render a conversation as plain messages, with tool calls and results as text. The tools are declared
+    after the system message.
 
     Consecutive messages of one role are merged, because templates of open models require alternating roles.
     """
@@ -244,13 +248,13 @@ def conversation_in_words(
     return joined
 
 
-def with_calls_read(turn: ModelTurn) -> ModelTurn:
-    """Parse the calls in a turn's text; the surrounding text remains.
+def with_parsed_calls(turn: ModelTurn) -> ModelTurn:
+    """Return the turn with the tool calls in its text parsed and removed from the text.
 
     Only calls on lines of their own count, because an answer may quote a document that contains the form of a
     call.
     """
-    for start, end, value in objects_in(turn.text):
+    for start, end, value in find_objects(turn.text):
         calls = tuple(_read_calls(value.get(_CALLS)))
         ahead, behind = turn.text[:start], turn.text[end:]
         if calls and not ahead.rpartition("\n")[2].strip() and not behind.partition("\n")[0].strip():
@@ -262,7 +266,8 @@ def with_calls_read(turn: ModelTurn) -> ModelTurn:
 
 def _in_words(message: Message) -> Message:
     if message.role == "tool":
-        content = _PROMPTED_TOOLS_CLOSING.sub(r"<\\/", message.text)  # "\/" is "/" in JSON, which results are
+        # results are JSON, in which "\/" means "/"
+        content = _PROMPTED_TOOLS_CLOSING.sub(r"<\\/", message.text)
         return Message(role="user", text=f'<tool_result call_id="{message.call_id}">{content}</tool_result>')
     if not message.tool_calls:
         return message

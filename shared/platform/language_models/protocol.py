@@ -1,4 +1,4 @@
-"""Parts of the OpenAI protocol that an endpoint may lack, and reasoning efforts. Types only."""
+"""Parts of the OpenAI protocol that an endpoint may not support, and reasoning efforts. Types only."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

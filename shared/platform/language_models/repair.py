@@ -1,6 +1,4 @@
-"""A second call for structured output that the model got wrong. Service failures are retried by the model's
-client instead.
-"""
+"""Structured output with one repair: if the model's reply is invalid, it is asked again with the error."""
 
 from collections.abc import Callable
 

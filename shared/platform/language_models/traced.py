@@ -1,4 +1,5 @@
-"""A chat model and an embedder that record each call as a span: model, tokens, duration and outcome.
+"""Wrappers of a chat model and an embedder that record each call as a span with model, tokens, duration and
+outcome.
 
 Content is recorded only if the deployment enables it.
 Source: OpenTelemetry semantic conventions for generative AI.
@@ -60,7 +61,7 @@ class TracedChatModel(DeployedModel):
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
         call = self._call(prompt.name, limits, "json", _messages(prompt))
-        with call.going_on():
+        with call.active():
             value = await self._model.parse(prompt, output, limits)
         call.hear(value.model_dump_json() if wants_content() else "")
         call.end()
@@ -133,16 +134,16 @@ class TracedEmbedder(Embedder):
 
 
 class _Call:
-    """One call and its span."""
+    """A traced call: its span, and its texts if TRACE_CONTENT is enabled."""
 
     def __init__(self, span: Span, messages: Sequence[tuple[str, str]]) -> None:
         self.span = span
         self._sent = messages
-        self._heard: list[str] = []
+        self._generated: list[str] = []
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Make the span current for a part of the call. An exception ends it."""
+    def active(self) -> Iterator[None]:
+        """Make the span current while part of the call is executed. An exception ends the span."""
         try:
             with inside(self.span):
                 yield
@@ -160,14 +161,14 @@ class _Call:
             self.hear(f"\n{requested.name}({requested.arguments})")
 
     def hear(self, text: str) -> None:
-        """Record generated text."""
+        """Record generated text, if TRACE_CONTENT is enabled."""
         if wants_content():
-            self._heard.append(text)
+            self._generated.append(text)
 
     def end(self) -> None:
-        """End the span, with the content if enabled. A second call is ignored."""
+        """End the span and add the texts, if TRACE_CONTENT is enabled. A second call is ignored."""
         if wants_content():
-            answered = messages_text([("assistant", "".join(self._heard))])
+            answered = messages_text([("assistant", "".join(self._generated))])
             add_content(self.span, {_INPUT: messages_text(self._sent), _OUTPUT: answered})
         end(self.span)
 
@@ -175,12 +176,12 @@ class _Call:
 async def _observe(
     pieces: AsyncGenerator[Piece, None], begin_call: Callable[[], _Call]
 ) -> AsyncGenerator[Piece, None]:
-    """Yield pieces. The span covers their generation, not the reader's work."""
+    """Yield pieces of a reply. The span covers their generation, but not the time that the reader takes."""
     call = begin_call()
     try:
         async with aclosing(pieces):
             while True:
-                with call.going_on():
+                with call.active():
                     piece = await anext(pieces, None)
                 if piece is None:
                     return
@@ -194,5 +195,5 @@ async def _observe(
 
 
 def _messages(prompt: Prompt) -> list[tuple[str, str]]:
-    """Return the prompt's messages without the picture."""
+    """Return the role and text of each message in a prompt, without the picture."""
     return [("system", prompt.system), ("user", prompt.user)]

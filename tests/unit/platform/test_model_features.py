@@ -108,17 +108,17 @@ def refusal(status: int, body: Any) -> APIStatusError:
 @pytest.mark.parametrize(("status", "body", "missing"), REFUSALS)
 def test_a_refusal_says_what_is_missing(status: int, body: Any, missing: Feature) -> None:
     used = ALL_FEATURES - ({"json_schema"} if missing == "json_object" else set())
-    assert FeatureMemory().refused(refusal(status, body), used) == missing
+    assert FeatureMemory().rejected_feature(refusal(status, body), used) == missing
 
 
 @pytest.mark.parametrize(("status", "body"), OTHERS)
 def test_other_refusals_say_nothing_of_the_protocol(status: int, body: Any) -> None:
-    assert FeatureMemory().refused(refusal(status, body), ALL_FEATURES) is None
+    assert FeatureMemory().rejected_feature(refusal(status, body), ALL_FEATURES) is None
 
 
 @pytest.mark.parametrize(("status", "body", "missing"), REFUSALS)
 def test_what_a_request_did_not_use_was_not_refused(status: int, body: Any, missing: Feature) -> None:
-    assert FeatureMemory().refused(refusal(status, body), frozenset({"base64_vectors"})) is None
+    assert FeatureMemory().rejected_feature(refusal(status, body), frozenset({"base64_vectors"})) is None
 
 
 def test_what_went_through_without_a_part_is_remembered() -> None:
@@ -130,6 +130,6 @@ def test_what_went_through_without_a_part_is_remembered() -> None:
 
 def test_who_is_told_learns_nothing() -> None:
     memory = FeatureMemory(frozenset({"tools"}))
-    assert memory.refused(refusal(400, {"message": "no tools here"}), frozenset({"tools"})) is None
+    assert memory.rejected_feature(refusal(400, {"message": "no tools here"}), frozenset({"tools"})) is None
     memory.learn(frozenset(), "m")
     assert memory.features == {"tools"}

@@ -20,9 +20,9 @@ from shared.platform.language_models.prompted import (
     ObjectPieces,
     ThoughtFilter,
     conversation_in_words,
-    holds_no_json,
+    has_no_json,
     read_output,
-    with_calls_read,
+    with_parsed_calls,
     without_thoughts,
 )
 from shared.platform.language_models.protocol import ALL_FEATURES
@@ -123,9 +123,9 @@ def test_what_does_not_fit_says_where_and_quotes_nothing(text: str, place: str) 
 
 
 def test_words_without_json_are_told_from_json_that_is_broken() -> None:
-    assert holds_no_json("The valve holds.")
-    assert not holds_no_json('{"garbage": [1, 2, ')
-    assert not holds_no_json("")
+    assert has_no_json("The valve holds.")
+    assert not has_no_json('{"garbage": [1, 2, ')
+    assert not has_no_json("")
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -184,7 +184,7 @@ def test_only_leading_thoughts_are_left_out(said: str, kept: str, size: int) -> 
     ],
 )
 def test_calls_are_read_out_of_words(text: str, names: list[str], rest: str) -> None:
-    turn = with_calls_read(ModelTurn(text=text))
+    turn = with_parsed_calls(ModelTurn(text=text))
     assert [call.name for call in turn.tool_calls] == names
     assert turn.text == rest
     assert all(json.loads(call.arguments) is not None for call in turn.tool_calls)
@@ -202,7 +202,7 @@ def test_calls_are_read_out_of_words(text: str, names: list[str], rest: str) -> 
     ],
 )
 def test_other_words_are_an_answer(text: str) -> None:
-    assert with_calls_read(ModelTurn(text=text)) == ModelTurn(text=text)
+    assert with_parsed_calls(ModelTurn(text=text)) == ModelTurn(text=text)
 
 
 CONVERSATION = [
