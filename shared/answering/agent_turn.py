@@ -69,8 +69,8 @@ class Agent(Protocol[OutcomeT_co]):
             ModelFailedError: the model wrote nothing.
         """
 
-    async def recover(self, failed: GroundworkError) -> OutcomeT_co:
-        """Return the best possible output after a model failure, or raise `failed`."""
+    async def recover(self, error: GroundworkError) -> OutcomeT_co:
+        """Return the best possible output after a model failure, or raise `error`."""
 
 
 async def take_turn(agent: Agent[Outcome]) -> Outcome:
@@ -85,8 +85,8 @@ async def take_turn(agent: Agent[Outcome]) -> Outcome:
             if (outcome := await agent.plan_calls(turn)) is not None:
                 return outcome
         return await agent.finish(turn)
-    except ModelFailedError as broken:
-        return await agent.recover(broken.failed)
+    except ModelFailedError as failed:
+        return await agent.recover(failed.error)
 
 
 async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
@@ -103,9 +103,9 @@ async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
 class ModelFailedError(Exception):
     """Failure of the model call itself. Storage failures during the turn are raised unwrapped."""
 
-    def __init__(self, failed: GroundworkError) -> None:
-        super().__init__(failed.detail)
-        self.failed = failed
+    def __init__(self, error: GroundworkError) -> None:
+        super().__init__(error.detail)
+        self.error = error
 
 
 async def _turn_pieces(chat_model: ChatModel, call: ModelCall) -> AsyncGenerator[str | ModelTurn]:

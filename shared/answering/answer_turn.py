@@ -157,7 +157,7 @@ class AnswerTurn:
             raise ModelFailedError(ModelFixableError("The model wrote no answer.", "Ask again."))
         return Turn(said=self._text, answer=self._answer.complete(is_cut=is_cut), is_last=True)
 
-    async def recover(self, failed: GroundworkError) -> Turn:
+    async def recover(self, error: GroundworkError) -> Turn:
         """Return an answer despite a model failure.
 
         Raises:
@@ -167,7 +167,7 @@ class AnswerTurn:
             _, answer = split_turn(self._text, is_answer=not self._may_call, at_end=True)
             text = answer if answer is not None else split_turn(self._text, is_answer=True, at_end=True)[1]
             await self._writer.write(text or "", to_gap=self._may_look)
-        return self._answer.after_failure(failed, self._action.tries)
+        return self._answer.after_failure(error, self._action.tries)
 
     async def store(self, turn: Turn) -> Turn:
         """Store the turn and return it.

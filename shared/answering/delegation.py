@@ -194,7 +194,7 @@ class _Decision:
         request, settings = self.request, self.services.settings
         installed = installed_profiles(has_web_search=self.services.web_search is not None)
         return Situation(
-            asked=describe(request, settings, budget, control),
+            policy_input=describe(request, settings, budget, control),
             settings=settings,
             installed_profiles=installed,
             # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls

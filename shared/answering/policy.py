@@ -52,16 +52,16 @@ def _is_over_cost_budget(now: Situation) -> bool:
 
 
 def _is_clear_fact(now: Situation) -> bool:
-    stats, thresholds = now.asked.retrieval_stats, now.settings.thresholds
+    stats, thresholds = now.policy_input.retrieval_stats, now.settings.thresholds
     return (
-        now.asked.query_intent == "fact_lookup"
+        now.policy_input.query_intent == "fact_lookup"
         and stats.top_score >= thresholds.high_confidence_no_delegate_top_score
         and stats.score_spread >= thresholds.high_score_spread_clarity
     )
 
 
 def _is_ambiguous(now: Situation) -> bool:
-    stats = now.asked.retrieval_stats
+    stats = now.policy_input.retrieval_stats
     is_narrow = stats.score_spread < now.settings.thresholds.low_score_spread_ambiguity
     return is_narrow and stats.candidate_count >= MANY_CANDIDATES
 
@@ -158,7 +158,7 @@ RULES: tuple[Rule, ...] = (
         "negative",
         "Sub-agents are switched off for the moment.",
         "`SUBAGENTS_DEGRADED_MODE`",
-        lambda now: now.asked.system_health.degraded_mode,
+        lambda now: now.policy_input.system_health.degraded_mode,
     ),
     Rule(
         "ACTIVE_LIMIT_REACHED",
@@ -166,7 +166,7 @@ RULES: tuple[Rule, ...] = (
         "The maximum number of sub-agents is already running.",
         "`SUBAGENTS_MAX_ACTIVE` are running or about to, over all questions (if those about to run fill the "
         "queue: `QUEUE_FULL`)",
-        lambda now: now.asked.system_health.active_subagents >= now.settings.subagents.max_active,
+        lambda now: now.policy_input.system_health.active_subagents >= now.settings.subagents.max_active,
     ),
     Rule(
         "REQUEST_LIMIT_REACHED",
@@ -187,28 +187,28 @@ RULES: tuple[Rule, ...] = (
         "positive",
         "A summary of a document was asked for.",
         "intent `doc_summary`",
-        lambda now: now.asked.query_intent == "doc_summary",
+        lambda now: now.policy_input.query_intent == "doc_summary",
     ),
     Rule(
         "INTENT_COMPARE_DOCS",
         "positive",
         "A comparison of documents was asked for.",
         "intent `compare_docs`",
-        lambda now: now.asked.query_intent == "compare_docs",
+        lambda now: now.policy_input.query_intent == "compare_docs",
     ),
     Rule(
         "INTENT_EVIDENCE_TRACE",
         "positive",
         "Proof of statements was asked for.",
         "intent `evidence_trace`",
-        lambda now: now.asked.query_intent == "evidence_trace",
+        lambda now: now.policy_input.query_intent == "evidence_trace",
     ),
     Rule(
         "FULL_DOCUMENT_REQUIRED",
         "positive",
         "A document has to be read whole.",
         "`requires_full_document`",
-        lambda now: now.asked.doc_scope.requires_full_document,
+        lambda now: now.policy_input.doc_scope.requires_full_document,
     ),
     Rule(
         "LOW_RETRIEVAL_CONFIDENCE",
@@ -229,7 +229,7 @@ RULES: tuple[Rule, ...] = (
         "positive",
         "The question is about several documents.",
         "`multi_document`",
-        lambda now: now.asked.doc_scope.multi_document,
+        lambda now: now.policy_input.doc_scope.multi_document,
     ),
     Rule(
         "DEEP_MODE_REQUESTED",
@@ -369,5 +369,5 @@ def _no_delegate(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyO
 
 def _fallback(now: Situation) -> FallbackPlan:
     """Return how to answer the question if no sub-agent returns a result."""
-    has_evidence = now.asked.retrieval_stats.candidate_count > 0
+    has_evidence = now.policy_input.retrieval_stats.candidate_count > 0
     return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"

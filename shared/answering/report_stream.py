@@ -165,12 +165,12 @@ def _listed_records(context: SubagentContext) -> list[DocumentRecord]:
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 
 
-def _ending_after(context: SubagentContext, failed: GroundworkError) -> Ending:
+def _ending_after(context: SubagentContext, error: GroundworkError) -> Ending:
     """Return `partial` and add a warning if a limit interrupted the report; otherwise raise the error."""
-    if isinstance(failed, OutputCutError):
+    if isinstance(error, OutputCutError):
         context.add_warnings("TOKENS_SPENT")
         return "partial"
-    if isinstance(failed, CallTimeoutError):
+    if isinstance(error, CallTimeoutError):
         context.add_warnings("TIME_OUT")
         return "partial"
-    raise failed
+    raise error

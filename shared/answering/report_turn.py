@@ -112,14 +112,14 @@ class ReportTurn:
         """Have the model write the report."""
         return await write_report(self._context)
 
-    async def recover(self, failed: GroundworkError) -> TurnStatus:
+    async def recover(self, error: GroundworkError) -> TurnStatus:
         """Have the model write the report, unless the failure suggests that the model is unavailable.
 
         Raises:
-            GroundworkError: `failed`, if it is neither a timeout nor an invalid reply.
+            GroundworkError: `error`, if it is neither a timeout nor an invalid reply.
         """
-        if not isinstance(failed, CallTimeoutError | ModelFixableError):
-            raise failed
+        if not isinstance(error, CallTimeoutError | ModelFixableError):
+            raise error
         # Assume that the call was billed. The report is still possible.
         self._context.add_usage(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
         self._context.add_warnings("MODEL_FAILED")

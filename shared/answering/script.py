@@ -131,7 +131,7 @@ class RunEnd:
 End = TypeVar("End")
 EndT_co = TypeVar("EndT_co", covariant=True)
 Script = Generator[Command, Any, End]
-Seen = TypeVar("Seen")
+Observed = TypeVar("Observed")
 Results = tuple[StepResult, ...]
 """The results of a run's commands so far, in order. They determine its next command."""
 
@@ -147,31 +147,31 @@ class Agent(Protocol[EndT_co]):
     def first_step(self) -> Script[Any]:
         """Perform the first step."""
 
-    def next_step(self, seen: Any) -> Script[Any]:
+    def next_step(self, observation: Any) -> Script[Any]:
         """Perform the step that follows an observation."""
 
     def record(self, observation: Observation) -> None:
         """Record the reply to a clarification, or the ends of sub-agents."""
 
-    def close(self, seen: Any) -> Script[EndT_co]:
+    def close(self, observation: Any) -> Script[EndT_co]:
         """Perform the closing steps after the last turn."""
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
     """Run the main agent, an agent from a file, a sub-agent or a summary to completion."""
-    seen = yield from agent.first_step()
-    while not seen.is_last:
-        if isinstance(seen, UserAsked | LooksFurther) and seen.expires_at is not None:
-            replied: StepResult = yield Reply(agent.step - 1, seen.expires_at)
-            agent.record(replied.observation)
-        elif isinstance(seen, SubagentsChosen):
-            ended: StepResult = yield Children(seen.children, seen.until)
-            agent.record(ended.observation)
-        elif isinstance(seen, DocumentsChosen):
-            ended = yield Readers(seen.children, seen.until, seen.at_once)
-            agent.record(ended.observation)
-        seen = yield from agent.next_step(seen)
-    return (yield from agent.close(seen))
+    observation = yield from agent.first_step()
+    while not observation.is_last:
+        if isinstance(observation, UserAsked | LooksFurther) and observation.expires_at is not None:
+            reply: StepResult = yield Reply(agent.step - 1, observation.expires_at)
+            agent.record(reply.observation)
+        elif isinstance(observation, SubagentsChosen):
+            ends: StepResult = yield Children(observation.children, observation.until)
+            agent.record(ends.observation)
+        elif isinstance(observation, DocumentsChosen):
+            ends = yield Readers(observation.children, observation.until, observation.at_once)
+            agent.record(ends.observation)
+        observation = yield from agent.next_step(observation)
+    return (yield from agent.close(observation))
 
 
 def next_command(results: Results) -> Command | RunEnd:
@@ -187,24 +187,24 @@ def next_command(results: Results) -> Command | RunEnd:
     return command
 
 
-def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
+def retry_delay_s(phase: Phase, tries: int, failure: StepFailed) -> float | None:
     """Return the seconds to wait before a failed step is retried, or None if it must not be retried.
 
     Args:
         tries: number of earlier failed attempts.
     """
-    if not failed.retryable:
+    if not failure.retryable:
         return None
     doubled: float = _FIRST_DELAY_S * 2.0**tries
-    delay_s = min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)
+    delay_s = min(max(doubled, failure.retry_after_s or 0.0), _LONGEST_DELAY_S)
     if phase in _PATIENT:
         return delay_s if tries + 1 < MAX_PATIENT_TRIES else None
-    left_s = failed.remaining_s
+    left_s = failure.remaining_s
     has_time = left_s is None or left_s - delay_s >= _NEEDED_S.get(phase, _NEEDED_OTHERWISE_S)
     return delay_s if tries + 1 < MAX_TRIES and has_time else None
 
 
-def retry(phase: Phase, attempt: Callable[[int, float], Script[Seen]]) -> Script[Seen]:
+def retry(phase: Phase, attempt: Callable[[int, float], Script[Observed]]) -> Script[Observed]:
     """Perform a step, again after each failure that a retry may remedy. Return the last observation.
 
     Args:
@@ -213,10 +213,10 @@ def retry(phase: Phase, attempt: Callable[[int, float], Script[Seen]]) -> Script
     """
     tries, delay_s = 0, 0.0
     while True:
-        seen = yield from attempt(tries, delay_s)
-        retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
+        observation = yield from attempt(tries, delay_s)
+        retry_s = retry_delay_s(phase, tries, observation) if isinstance(observation, StepFailed) else None
         if retry_s is None:
-            return seen
+            return observation
         tries, delay_s = tries + 1, retry_s
 
 
@@ -251,9 +251,9 @@ class MainAgent:
         """Plan the question and search for it."""
         return (yield from self._perform("prepare", lambda tries: Prepare(step=self.step, tries=tries)))
 
-    def next_step(self, seen: Observation) -> Script[Observation]:
+    def next_step(self, observation: Observation) -> Script[Observation]:
         """Search with the user's choice, or take a turn."""
-        if isinstance(seen, UserAsked):
+        if isinstance(observation, UserAsked):
             ask_step = self.step - 2  # the wait took the number in between
 
             def take_answer(tries: int) -> TakeAnswer:
@@ -270,17 +270,17 @@ class MainAgent:
         self._is_todo_sent = True
         self.step += 1
 
-    def close(self, seen: Observation) -> Script[RunEnd]:
+    def close(self, observation: Observation) -> Script[RunEnd]:
         """Commit the answer, or report the failure."""
-        if isinstance(seen, AnswerWritten):
+        if isinstance(observation, AnswerWritten):
             answer_step = self.step - 1
 
             def commit(tries: int) -> CommitAnswer:
                 todo = close_todo(self.todo, succeeded=not self._abstained)
                 return CommitAnswer(step=self.step, tries=tries, todo=todo, answer_step=answer_step)
 
-            seen = yield from self._perform("commit", commit)
-        failure = seen if isinstance(seen, StepFailed) else None
+            observation = yield from self._perform("commit", commit)
+        failure = observation if isinstance(observation, StepFailed) else None
         if failure is not None:
             message, hints = failure.message, failure.hints
 
@@ -295,8 +295,8 @@ class MainAgent:
                 )
 
             # If this also fails, readers are informed when the run is found without a last event.
-            seen = yield from self._perform("fail", report)
-        if isinstance(seen, RunClosed):
+            observation = yield from self._perform("fail", report)
+        if isinstance(observation, RunClosed):
             self.todo = close_todo(self.todo, succeeded=failure is None and not self._abstained)
         self.phase = "end"
         return RunEnd("failed" if failure else "completed", self._abstained)
@@ -327,43 +327,42 @@ class MainAgent:
                 self._set_todo(count_attempt(self.todo))
             while True:
                 result: StepResult = yield Step(action(tries), self.tokens, delay_s)
-                seen = result.observation
+                observation = result.observation
                 self.tokens += result.tokens
-                self._record_result(seen)
+                self._record_result(observation)
                 self.step += 1
-                if not isinstance(seen, DelegationDeferred | FilesUnread):
-                    return seen
+                if not isinstance(observation, DelegationDeferred | FilesUnread):
+                    return observation
                 # A deferral is not a failure, so `tries` stays unchanged. The step stops deferring when time
                 # runs out.
-                delay_s = seen.delay_s
+                delay_s = observation.delay_s
 
         return (yield from retry(phase, attempt))
 
-    def _record_result(self, seen: Observation) -> None:
+    def _record_result(self, observation: Observation) -> None:
         todo = self.todo
-        match seen:
+        match observation:
             case Prepared():
-                self._prepared, self._prepared_step = seen, self.step
-                todo = (
-                    complete_lookups(start_ready(seen.todo)) if seen.found_count else start_ready(seen.todo)
-                )
+                self._prepared, self._prepared_step = observation, self.step
+                todo = start_ready(observation.todo)
+                todo = complete_lookups(todo) if observation.found_count else todo
             case UserAsked():
-                todo = start_ready(seen.todo)
+                todo = start_ready(observation.todo)
             case LooksFurther():
                 self._turns = (*self._turns, self.step)
-                self._looks += bool(seen.gaps)
-                todo = count_attempt(todo) if seen.gaps else todo
+                self._looks += bool(observation.gaps)
+                todo = count_attempt(todo) if observation.gaps else todo
             case SubagentsChosen():
-                self._children = seen.children
-                if seen.by_model:
+                self._children = observation.children
+                if observation.by_model:
                     self._turns = (*self._turns, self.step)
                 else:
                     self._delegation_step = self.step
             case AnswerWritten():
-                self._abstained = seen.abstained
-        if isinstance(seen, Prepared | UserAsked):
-            self.query_type = seen.query_type
-        self._set_todo(todo, is_sent=isinstance(seen, Prepared | UserAsked))
+                self._abstained = observation.abstained
+        if isinstance(observation, Prepared | UserAsked):
+            self.query_type = observation.query_type
+        self._set_todo(todo, is_sent=isinstance(observation, Prepared | UserAsked))
 
     def _set_todo(self, todo: tuple[TodoItem, ...], *, is_sent: bool = False) -> None:
         """Change the todo list. The next turn sends it unless the step's own events did."""
@@ -375,5 +374,5 @@ def _tokens_of_children(children: Sequence[SubagentStart], ends: Sequence[Subage
     """Return the total tokens of the sub-agents. Those without a report are assumed to have used their whole
     budget.
     """
-    reported = {end.child_id: end.tokens for end in ends if end.tokens is not None}
-    return sum(reported.get(child.child_id, child.max_tokens) for child in children)
+    tokens_by_child = {end.child_id: end.tokens for end in ends if end.tokens is not None}
+    return sum(tokens_by_child.get(child.child_id, child.max_tokens) for child in children)

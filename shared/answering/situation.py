@@ -22,7 +22,7 @@ class Situation:
     """Everything that the delegation policy depends on: question, evidence, budget and state of the system.
 
     Attributes:
-        asked: the documented input of a decision.
+        policy_input: the documented input of a decision.
         installed_profiles: profiles with an available sub-agent.
         healthy_tools: tools that currently work.
         targets_readable: whether the user may read every target document.
@@ -35,7 +35,7 @@ class Situation:
         requested_profile: profile named in the model's call of `delegate`; None = no call.
     """
 
-    asked: DelegationPolicyInput
+    policy_input: DelegationPolicyInput
     settings: Settings
     installed_profiles: tuple[ProfileName, ...]
     healthy_tools: tuple[SubagentTool, ...]
@@ -51,7 +51,7 @@ class Situation:
     @property
     def latency_left_ms(self) -> int:
         """Milliseconds left for the question."""
-        budget = self.asked.runtime_budget
+        budget = self.policy_input.runtime_budget
         return min(budget.remaining_latency_ms, budget.max_total_latency_ms)
 
     @property
@@ -62,7 +62,7 @@ class Situation:
     @property
     def budget(self) -> Budget:
         """Budget of all further sub-agents together, without the main agent's reserve for the answer."""
-        given = self.asked.runtime_budget
+        given = self.policy_input.runtime_budget
         tokens = min(given.remaining_tokens, given.max_total_tokens)
         return Budget(
             tokens - self.settings.subagents.reserve_tokens,
@@ -96,41 +96,45 @@ class Situation:
     @property
     def is_deep(self) -> bool:
         """Whether the user requested deeper work."""
-        return self.asked.conversation_state.user_requested_deep_mode
+        return self.policy_input.conversation_state.user_requested_deep_mode
 
     @property
     def is_unsure(self) -> bool:
         """Whether the best passage matches the question poorly."""
         least = self.settings.thresholds.low_retrieval_confidence_top_score
-        return self.asked.retrieval_stats.top_score < least
+        return self.policy_input.retrieval_stats.top_score < least
 
     @property
     def is_about_whole_documents(self) -> bool:
         """Whether an answer needs its documents whole: a summary or a comparison."""
-        is_summary_or_comparison = self.asked.query_intent in ("doc_summary", "compare_docs")
-        return is_summary_or_comparison or self.asked.doc_scope.requires_full_document
+        is_summary_or_comparison = self.policy_input.query_intent in ("doc_summary", "compare_docs")
+        return is_summary_or_comparison or self.policy_input.doc_scope.requires_full_document
 
     @property
     def fits_whole(self) -> bool:
         """Whether the documents are known to fit into the prompt of the answer."""
-        return 0 < self.asked.doc_scope.estimated_tokens <= self.settings.answering.whole_documents_tokens
+        return (
+            0 < self.policy_input.doc_scope.estimated_tokens <= self.settings.answering.whole_documents_tokens
+        )
 
     @property
     def is_binding(self) -> bool:
         """Whether sub-agents start at once. Otherwise a decision to delegate is only advice for the model."""
-        is_long = self.asked.doc_scope.estimated_tokens > self.settings.answering.whole_documents_tokens
+        is_long = (
+            self.policy_input.doc_scope.estimated_tokens > self.settings.answering.whole_documents_tokens
+        )
         is_requested = self.is_deep or self.requested_profile is not None
         return is_requested or (self.is_about_whole_documents and is_long)
 
     @property
     def is_queue_full(self) -> bool:
         """Whether too many sub-agents wait for their first turn."""
-        return self.asked.system_health.subagent_queue_depth >= self.settings.subagents.max_queue_depth
+        return self.policy_input.system_health.subagent_queue_depth >= self.settings.subagents.max_queue_depth
 
     @cached_property
     def allowed_tools(self) -> set[SubagentTool]:
         """Tools that sub-agents for this question may use, including tools that currently don't work."""
-        risk = self.asked.risk_flags
+        risk = self.policy_input.risk_flags
         allowed = {tool for profile in PROFILES.values() for tool in profile.tools}
         is_strict = risk.compliance_mode == "strict"
         if risk.restricted_tools_only or is_strict:
@@ -150,9 +154,9 @@ class Situation:
         """The profile that suits the question best, whether it is available or not."""
         if self.requested_profile is not None:
             return self.requested_profile
-        scope = self.asked.doc_scope
-        if self.asked.query_intent in _BY_INTENT:
-            return _BY_INTENT[self.asked.query_intent]
+        scope = self.policy_input.doc_scope
+        if self.policy_input.query_intent in _BY_INTENT:
+            return _BY_INTENT[self.policy_input.query_intent]
         if scope.multi_document:
             return "comparator"
         if scope.requires_full_document:

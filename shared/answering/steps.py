@@ -317,14 +317,14 @@ class StepResult(Model):
     tokens: int = 0
 
 
-def step_failed(failed: GroundworkError, remaining_s: float | None) -> StepFailed:
+def step_failed(error: GroundworkError, remaining_s: float | None) -> StepFailed:
     """Convert an error to an observation."""
     return StepFailed(
-        error_type=failed.code,
-        message=failed.detail,
-        hints=failed.hints,
+        error_type=error.code,
+        message=error.detail,
+        hints=error.hints,
         # A retry would probably use up its whole timeout again.
-        retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
-        retry_after_s=failed.retry_after_s,
+        retryable=error.retryable and not isinstance(error, CallTimeoutError),
+        retry_after_s=error.retry_after_s,
         remaining_s=None if remaining_s is None else round(remaining_s, 1),
     )

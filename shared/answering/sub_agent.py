@@ -40,13 +40,13 @@ class SubAgent:
             result: StepResult = yield Step(ReadTask(), delay_s=delay_s)
             return result.observation
 
-        seen = yield from retry("prepare", attempt)
-        if isinstance(seen, TaskRead) and seen.profiles and seen.max_turns:
-            self.task = seen
-            return seen
+        observation = yield from retry("prepare", attempt)
+        if isinstance(observation, TaskRead) and observation.profiles and observation.max_turns:
+            self.task = observation
+            return observation
         return self._end("failed")
 
-    def next_step(self, seen: TurnResult | TaskRead) -> Script[TurnResult | TaskRead | SubagentEnd]:
+    def next_step(self, observation: TurnResult | TaskRead) -> Script[TurnResult | TaskRead | SubagentEnd]:
         """Take the next turn."""
         assert self.task is not None  # noqa: S101  # otherwise the first step ended the sub-agent
         self.step += 1
@@ -55,10 +55,10 @@ class SubAgent:
     def record(self, observation: Observation) -> None:
         """Do nothing: a sub-agent neither asks the user nor has sub-agents."""
 
-    def close(self, seen: SubagentEnd) -> Script[SubagentEnd]:
+    def close(self, observation: SubagentEnd) -> Script[SubagentEnd]:
         """Return the end. The turn has already stored the report."""
         yield from ()
-        return seen
+        return observation
 
     def _turn(self, task: TaskRead) -> Script[TurnResult | SubagentEnd]:
         """Take a turn, with retries and a smaller profile if it fails."""

@@ -236,7 +236,7 @@ def _log(context: SubagentContext, result: TurnResult) -> None:
     )
 
 
-def _warning_for(failed: GroundworkError) -> WarningCode:
-    if isinstance(failed, SearchFailedError):
+def _warning_for(error: GroundworkError) -> WarningCode:
+    if isinstance(error, SearchFailedError):
         return "TOOL_FAILED"
-    return "REPORT_UNREADABLE" if isinstance(failed, ModelFixableError) else "MODEL_FAILED"
+    return "REPORT_UNREADABLE" if isinstance(error, ModelFixableError) else "MODEL_FAILED"

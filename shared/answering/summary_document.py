@@ -262,23 +262,23 @@ class _Merging(_DocumentTurn):
 
     async def _merge_findings(self, plan: DocumentPlan, windows: Sequence[WindowResult]) -> DocumentResult:
         findings = without_repeats(finding for window in windows for finding in window.findings)
-        reduced = await reduce_findings(
+        narrative = await reduce_findings(
             findings,
             common_tags(window.tags for window in windows),
             self.model(self.time.reduce_until),
             most_tokens=self._settings.summaries.window_tokens,
             most_key=MAX_KEY_FINDINGS,
         )
-        result = document_result(plan, windows, reduced.error_type)
+        result = document_result(plan, windows, narrative.error_type)
         if result.status == "failed":
             return result
-        key_findings = [reduced.findings[place] for place in reduced.key_places]
-        cited = dict.fromkeys(place for statement in reduced.statements for place in statement.findings)
-        extra = [reduced.findings[place] for place in cited if place not in reduced.key_places]
-        order = {place: rank for rank, place in enumerate(dict.fromkeys((*reduced.key_places, *cited)))}
+        key_findings = [narrative.findings[place] for place in narrative.key_places]
+        cited = dict.fromkeys(place for statement in narrative.statements for place in statement.findings)
+        extra = [narrative.findings[place] for place in cited if place not in narrative.key_places]
+        order = {place: rank for rank, place in enumerate(dict.fromkeys((*narrative.key_places, *cited)))}
         statements = tuple(
             one.model_copy(update={"findings": tuple(order[place] for place in one.findings)})
-            for one in reduced.statements
+            for one in narrative.statements
         )
         return result.model_copy(
             update={
@@ -286,7 +286,7 @@ class _Merging(_DocumentTurn):
                 "key_count": len(key_findings),
                 "statements": statements,
                 "metrics": tuple(without_repeated_metrics(m for one in windows for m in one.metrics)),
-                "tags": reduced.tags,
+                "tags": narrative.tags,
             }
         )
 

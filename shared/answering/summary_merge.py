@@ -27,7 +27,7 @@ from shared.answering.summary_findings import (
     without_repeats,
 )
 from shared.answering.summary_limits import SummaryTime
-from shared.answering.summary_model import Reduced, SummaryModel, reduce_findings
+from shared.answering.summary_model import Narrative, SummaryModel, reduce_findings
 from shared.answering.summary_models import (
     DocumentPlaces,
     DocumentResult,
@@ -84,16 +84,16 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
     used = [document for document in documents if document.status in ("done", "partial")]
     time = SummaryTime.of(services.settings.summaries, request.created_at, journal.events)
     model = SummaryModel(services.chat_model, order_of(request), services.settings, time.deadline)
-    reduced = await _merge_results(used, model, services)
-    failed = f"The documents' findings were not merged: the model failed ({reduced.error_type})."
+    narrative = await _merge_results(used, model, services)
+    failed = f"The documents' findings were not merged: the model failed ({narrative.error_type})."
     result = summary_result(
         documents,
-        reduced.findings,
-        reduced.statements,
-        key_places=reduced.key_places,
+        narrative.findings,
+        narrative.statements,
+        key_places=narrative.key_places,
         metrics=[metric for document in used for metric in document.metrics],
-        tags=reduced.tags,
-        warnings=[failed] if reduced.error_type else [],
+        tags=narrative.tags,
+        warnings=[failed] if narrative.error_type else [],
         messages=messages_in(order_of(request).language or (used[0].language if used else "")),
     )
     error = error_type = None
@@ -195,11 +195,11 @@ async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> Docume
 
 async def _merge_results(
     used: Sequence[DocumentResult], model: SummaryModel, services: AnsweringServices
-) -> Reduced:
+) -> Narrative:
     """Return the merged results of several documents. A single document's result needs no model."""
     if len(used) == 1:
         only = used[0]
-        return Reduced(only.findings, only.statements, tuple(range(only.key_count)), only.tags)
+        return Narrative(only.findings, only.statements, tuple(range(only.key_count)), only.tags)
     return await reduce_findings(
         [finding for document in used for finding in document.findings[: document.key_count]],
         common_tags(document.tags for document in used),

@@ -95,7 +95,7 @@ class SummaryModel:
 
 
 @dataclass(frozen=True)
-class Reduced:
+class Narrative:
     """The selected findings and the narrative. `error_type` is set if the model failed."""
 
     findings: tuple[Finding, ...]
@@ -107,7 +107,7 @@ class Reduced:
 
 async def reduce_findings(
     findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
-) -> Reduced:
+) -> Narrative:
     """Select the findings that fit into one call, and have the model write a narrative over them. If the
     model fails, return a sample of the findings instead of raising.
 
@@ -116,20 +116,20 @@ async def reduce_findings(
         most_key: maximum number of key findings.
     """
     if not findings:
-        return Reduced((), (), (), tuple(tags))
+        return Narrative((), (), (), tuple(tags))
     left = list(findings)
     try:
         left = await _fewer_findings(left, model, most_tokens)
-        merged = await model.merge(left, tags)
+        output = await model.merge(left, tags)
     except (DependencyError, ModelFixableError, BudgetExceededError) as failed:
         get_logger().warning("summary.reduce_failed", error_type=failed.code, result_count=len(left))
         return _without_narrative(left, tags, most_key, failed.code)
-    statements = statements_of(merged.statements, len(left))
+    statements = statements_of(output.statements, len(left))
     if not any(statement.findings for statement in statements):
         return _without_narrative(left, tags, most_key, ModelFixableError.code)
     cited = dict.fromkeys(place for statement in statements for place in statement.findings)
-    key_places = places(merged.key_findings, len(left)) or tuple(cited)
-    return Reduced(tuple(left), statements, key_places[:most_key], clean_tags(merged.tags) or tuple(tags))
+    key_places = places(output.key_findings, len(left)) or tuple(cited)
+    return Narrative(tuple(left), statements, key_places[:most_key], clean_tags(output.tags) or tuple(tags))
 
 
 def split(sizes: Sequence[int], most: int) -> list[range]:
@@ -168,10 +168,10 @@ async def _better_half(group: Sequence[Finding], model: SummaryModel) -> list[Fi
 
 def _without_narrative(
     findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str
-) -> Reduced:
+) -> Narrative:
     """Return a sample of the findings as statements, from the whole document rather than its beginning."""
     step = max(1, -(-len(findings) // min(most_key, _MAX_SAMPLE)))
     sample = tuple(findings[::step])
-    return Reduced(
+    return Narrative(
         sample, statements_without_model(sample), tuple(range(len(sample))), tuple(tags), error_type
     )

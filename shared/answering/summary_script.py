@@ -54,7 +54,7 @@ class DocumentSummary:
         """Choose the documents."""
         return (yield from self._perform("commit", lambda tries: OpenSummary(step=self.step, tries=tries)))
 
-    def next_step(self, seen: Observation) -> Script[Observation]:
+    def next_step(self, observation: Observation) -> Script[Observation]:
         """Merge the documents' results."""
         self.phase = "merge"
         return (yield from self._perform("commit", lambda tries: MergeSummary(step=self.step, tries=tries)))
@@ -63,28 +63,28 @@ class DocumentSummary:
         """Count the children's step number. Their results are in the journal."""
         self.step += 1
 
-    def close(self, seen: Observation) -> Script[RunEnd]:
+    def close(self, observation: Observation) -> Script[RunEnd]:
         """Commit the summary, or report the failure. If it has become stale, merge it again first."""
         for merges in range(1, MAX_MERGES + 1):
-            if not isinstance(seen, SummaryMerged):
+            if not isinstance(observation, SummaryMerged):
                 break
             merge_step = self.step - 1
 
             def commit(tries: int, merge_step: int = merge_step) -> CommitSummary:
                 return CommitSummary(step=self.step, tries=tries, merge_step=merge_step)
 
-            seen = yield from self._perform("commit", commit)
-            if isinstance(seen, SummaryStale) and merges < MAX_MERGES:
-                seen = yield from self.next_step(seen)
-        if isinstance(seen, RunClosed):
+            observation = yield from self._perform("commit", commit)
+            if isinstance(observation, SummaryStale) and merges < MAX_MERGES:
+                observation = yield from self.next_step(observation)
+        if isinstance(observation, RunClosed):
             return RunEnd("completed", abstained=False)
-        yield from self._perform("fail", lambda tries: self._failure(seen, tries))
+        yield from self._perform("fail", lambda tries: self._failure(observation, tries))
         return RunEnd("failed", abstained=False)
 
-    def _failure(self, seen: Observation, tries: int) -> ReportFailure:
+    def _failure(self, observation: Observation, tries: int) -> ReportFailure:
         error_type, message, hints = (
-            (seen.error_type, seen.message, seen.hints)
-            if isinstance(seen, StepFailed)
+            (observation.error_type, observation.message, observation.hints)
+            if isinstance(observation, StepFailed)
             else (ConflictError.code, "Access to the documents changed while they were summarised.", ())
         )
         return ReportFailure(step=self.step, tries=tries, error_type=error_type, message=message, hints=hints)
@@ -115,39 +115,39 @@ class DocumentReader:
         result: StepResult = yield Step(OpenDocument())
         return result.observation
 
-    def next_step(self, seen: Observation) -> Script[Observation]:
+    def next_step(self, observation: Observation) -> Script[Observation]:
         """Read the windows, again after a pause if some failed, and merge their findings."""
-        assert isinstance(seen, DocumentOpened)  # noqa: S101  # anything else is the last observation
-        size = max(1, ceil(seen.window_count / MAX_RANGES))
+        assert isinstance(observation, DocumentOpened)  # noqa: S101  # anything else is the last observation
+        size = max(1, ceil(observation.window_count / MAX_RANGES))
         ranges = tuple(
-            ReadWindows(first=first, end=min(first + size, seen.window_count))
-            for first in range(0, seen.window_count, size)
+            ReadWindows(first=first, end=min(first + size, observation.window_count))
+            for first in range(0, observation.window_count, size)
         )
         for delay_s in (0.0, *PAUSES_S):
             results: tuple[StepResult, ...] = yield Steps(ranges, AT_ONCE, delay_s)
-            observed = [result.observation for result in results]
-            ended = next((one for one in observed if isinstance(one, DocumentEnded | RunClosed)), None)
+            observations = [result.observation for result in results]
+            ended = next((item for item in observations if isinstance(item, DocumentEnded | RunClosed)), None)
             if ended is not None:
                 return ended
-            if not any(map(_may_help, observed)):
+            if not any(map(_may_help, observations)):
                 break
-        reduced: StepResult = yield Step(ReduceDocument(window_count=seen.window_count))
-        return reduced.observation
+        result: StepResult = yield Step(ReduceDocument(window_count=observation.window_count))
+        return result.observation
 
     def record(self, observation: Observation) -> None:
         """Do nothing: this agent has no children and asks no user."""
 
-    def close(self, seen: Observation) -> Script[SubagentEnd]:
+    def close(self, observation: Observation) -> Script[SubagentEnd]:
         """Return the end. The document's result is in the journal."""
         yield from ()
         status: ChildStatus = "failed"
-        if isinstance(seen, DocumentEnded) and seen.status != "not_found":
-            status = seen.status
+        if isinstance(observation, DocumentEnded) and observation.status != "not_found":
+            status = observation.status
         return SubagentEnd(child_id=self._child_id, status=status)
 
 
-def _may_help(observed: Observation) -> bool:
+def _may_help(observation: Observation) -> bool:
     """Return whether reading a range of windows again may read more of them."""
-    if isinstance(observed, StepFailed):
-        return observed.retryable
-    return isinstance(observed, WindowsRead) and observed.again > 0
+    if isinstance(observation, StepFailed):
+        return observation.retryable
+    return isinstance(observation, WindowsRead) and observation.again > 0

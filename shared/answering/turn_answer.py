@@ -102,7 +102,7 @@ class TurnAnswer:
         suggested = worth_asking(writer.next_questions, self._question.text, writer.draft.text, earlier)
         return answer.model_copy(update={"next_questions": suggested})
 
-    def after_failure(self, failed: GroundworkError, tries: int) -> Turn:
+    def after_failure(self, error: GroundworkError, tries: int) -> Turn:
         """Return a last turn despite a model failure: the proved sentences written so far, or quotations from
         the evidence.
 
@@ -110,33 +110,33 @@ class TurnAnswer:
             tries: number of earlier failed attempts at the step.
 
         Raises:
-            GroundworkError: `failed`, if the step should be retried, or if there is nothing to show.
+            GroundworkError: `error`, if the step should be retried, or if there is nothing to show.
         """
         writer, question, words = self.writer, self._question, self._question.words
-        observed = step_failed(failed, self._time.left.remaining_s)
-        if retry_delay_s("turn", tries, observed) is not None:
-            raise failed
-        get_logger().warning("answer.degraded", run_id=self._context.run_id, error_type=failed.code)
+        failure = step_failed(error, self._time.left.remaining_s)
+        if retry_delay_s("turn", tries, failure) is not None:
+            raise error
+        get_logger().warning("answer.degraded", run_id=self._context.run_id, error_type=error.code)
         evidence = question.shown
         if question.request.agent and not (evidence.blocks or evidence.records or writer.draft.text):
-            raise failed  # no evidence to quote; custom agents may not use documents at all
+            raise error  # no evidence to quote; custom agents may not use documents at all
         before = question.before.turns[-1] if question.before.turns else None
         if before and before.gaps and writer.draft.text == before.answer.text:
             for gap in before.gaps:  # the model has not read the evidence found for them
                 writer.show_gap(gap)
             return Turn(said="", answer=self.current(), is_last=True)
-        warning = words.late if isinstance(failed, CallTimeoutError) else words.broken
+        warning = words.late if isinstance(error, CallTimeoutError) else words.broken
         writer.break_off(words.note.format(warning), question.collected.web)
         if writer.draft.text and (writer.has_citations or not writer.book.hits or writer.gaps):
             answer = self.current(truncated=True, warnings=(warning,))
         else:
-            answer = self._quotations(failed)
+            answer = self._quotations(error)
         return Turn(said="", answer=answer, is_last=True)
 
-    def _quotations(self, failed: GroundworkError) -> RunAnswer:
+    def _quotations(self, error: GroundworkError) -> RunAnswer:
         """Return an answer that only quotes the evidence."""
         question, words, book = self._question, self._question.words, self.writer.book
-        is_late = isinstance(failed, CallTimeoutError | BudgetExceededError)
+        is_late = isinstance(error, CallTimeoutError | BudgetExceededError)
         warning = words.not_written_in_time if is_late else words.not_written
         unused = CitationBook(
             book.hits, book.source_urls, self._context.run_id, book.records, shared_names=book.shared_names

@@ -55,41 +55,49 @@ MAX_REFUSAL_CHARS = 2000
 
 async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     """Take the model's turn, or choose sub-agents that work on the question first."""
-    taken = await context.journal.find(action.step, Turn, "turn")
+    turn = await context.journal.find(action.step, Turn, "turn")
     first: list[RunEvent] = []
     question = await _question(context, action, first)
-    before, found = question.before, question.collected.evidence
     time = context.time_of(question.request, question.stored)
     advice = ""
-    is_first = not action.delegation_step and not action.earlier and taken is None
-    if is_first and Delegate.name in question.tools and not found.tables:
-        decided = await _delegation(context, question, time)
-        if (chosen := await _wait_before_turn(context, decided)) is not None:
-            return await context.complete(chosen, decided.event)
-        first.append(decided.event)
-        advice = (
-            "" if found.is_whole else decided.advice
-        )  # a sub-agent would only read the same documents again
-    taken = taken or await _repeat_allowed_delegation(context, action, before)
-    if taken is None:
-        turn = AnswerTurn(context, action, question, time, first=first, advice=advice)
-        taken = await turn.store(await agent_turn.take_turn(turn))
+    if turn is None and _needs_decision(action, question):
+        outcome = await _delegation(context, question, time)
+        if (wait := await _wait_before_turn(context, outcome)) is not None:
+            return await context.complete(wait, outcome.event)
+        first.append(outcome.event)
+        # If the model has whole documents, a sub-agent would only read them again.
+        advice = "" if question.collected.evidence.is_whole else outcome.advice
+    turn = turn or await _repeat_allowed_delegation(context, action, question.before)
+    if turn is None:
+        attempt = AnswerTurn(context, action, question, time, first=first, advice=advice)
+        turn = await attempt.store(await agent_turn.take_turn(attempt))
     else:  # an earlier attempt stored this turn, but its text was withdrawn
         await context.open()
-        await context.show(taken.answer)
+        await context.show(turn.answer)
+    return await _complete(context, question, time, turn)
+
+
+def _needs_decision(action: TakeTurn, question: TurnQuestion) -> bool:
+    """Return whether the policy must decide on the question itself: once, before its first turn."""
+    is_first = not action.delegation_step and not action.earlier
+    return is_first and Delegate.name in question.tools and not question.collected.evidence.tables
+
+
+async def _complete(context: StepContext, question: TurnQuestion, time: StepTime, turn: Turn) -> Observation:
+    """Complete the step of a stored turn: start the sub-agents or ask the question that the turn requests."""
     events: list[RunEvent] = []
-    if (call := delegation_of(taken)) is not None and not taken.asks_consent:
-        decided = await _delegation(context, question, time, call)
-        if (chosen := await _wait_before_turn(context, decided, by_model=True)) is not None:
-            return await context.complete(chosen, decided.event)
-        events.append(decided.event)
-        refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
+    if (call := delegation_of(turn)) is not None and not turn.asks_consent:
+        outcome = await _delegation(context, question, time, call)
+        if (wait := await _wait_before_turn(context, outcome, by_model=True)) is not None:
+            return await context.complete(wait, outcome.event)
+        events.append(outcome.event)
+        refusal = HeldResult(text=observation(outcome.refusal or {}, MAX_REFUSAL_CHARS))
         await context.keep(refusal, "refused")
-    asked = _clarification(context, taken)
-    if asked is None:
-        return await context.complete(_observation_of(taken), *events)
-    observed = _observation_of(taken, expires_at=asked.expires_at)
-    return await ask_user(context, await context.request(), asked, observed)
+    clarification = _clarification(context, turn)
+    if clarification is None:
+        return await context.complete(_observation_of(turn), *events)
+    observed = _observation_of(turn, expires_at=clarification.expires_at)
+    return await ask_user(context, await context.request(), clarification, observed)
 
 
 async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent]) -> TurnQuestion:
@@ -192,16 +200,16 @@ async def _delegation(
 
 
 async def _wait_before_turn(
-    context: StepContext, decided: DelegationOutcome, *, by_model: bool = False
+    context: StepContext, outcome: DelegationOutcome, *, by_model: bool = False
 ) -> SubagentsChosen | DelegationDeferred | None:
     """Return the observation that makes the run wait before the model's next turn: for sub-agents, whose
     tasks are stored, or for another decision. Return None if the turn follows at once.
     """
-    if decided.delegation is not None and decided.until is not None:
+    if outcome.delegation is not None and outcome.until is not None:
         await context.open_if_needed()  # a value stored before the mark would outlive this attempt
-        await context.keep(decided.delegation, DELEGATION)
-        return SubagentsChosen(children=decided.starts, until=decided.until, by_model=by_model)
-    return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)
+        await context.keep(outcome.delegation, DELEGATION)
+        return SubagentsChosen(children=outcome.starts, until=outcome.until, by_model=by_model)
+    return None if outcome.defer_s is None else DelegationDeferred(delay_s=outcome.defer_s)
 
 
 def _observation_of(turn: Turn, expires_at: datetime | None = None) -> Observation:

@@ -45,7 +45,7 @@ SITUATION = Situation(
     healthy_tools=("retrieve_documents", "query_metadata", "web_search"),
     targets_readable=True,
 )
-_OWN = {field.name for field in fields(Situation)} - {"asked", "settings"}
+_OWN = {field.name for field in fields(Situation)} - {"policy_input", "settings"}
 _PARTS: dict[str, type[Model]] = {
     "retrieval_stats": RetrievalStats,
     "doc_scope": DocScope,
@@ -90,7 +90,7 @@ def situation(**changes: Any) -> Situation:
     own = {name: changes.pop(name) for name in list(changes) if name in _OWN}
     limits = {name for names in _GROUPS.values() for name in names} - _IN_INPUT
     of_rules = {name: changes.pop(name) for name in list(changes) if name in limits}
-    return replace(SITUATION, asked=policy_input(**changes), settings=rules(**of_rules), **own)
+    return replace(SITUATION, policy_input=policy_input(**changes), settings=rules(**of_rules), **own)
 
 
 def decided(**changes: Any) -> DelegationPolicyOutput:

@@ -272,5 +272,5 @@ def test_acceptance(
 
 def test_an_error_inside_is_a_safe_no() -> None:
     broken = INPUT.model_copy(update={"query_intent": "doc_summary", "doc_scope": None})
-    output = decide(replace(SITUATION, asked=broken))
+    output = decide(replace(SITUATION, policy_input=broken))
     assert output == DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))

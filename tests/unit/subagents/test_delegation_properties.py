@@ -30,7 +30,7 @@ def delegated(decisions: list[Decided]) -> Iterator[Decided]:
 def check_scope(decisions: Iterable[Decided]) -> None:
     for now, output in decisions:
         assert output.selected_profile is not None
-        scope, risk = set(output.tool_scope), now.asked.risk_flags
+        scope, risk = set(output.tool_scope), now.policy_input.risk_flags
         assert output.selected_profile in now.installed_profiles
         assert scope <= set(PROFILES[output.selected_profile].tools)
         assert scope >= set(PROFILES[output.selected_profile].required_tools)
@@ -45,7 +45,7 @@ def check_scope(decisions: Iterable[Decided]) -> None:
 def check_budget(decisions: Iterable[Decided]) -> None:
     for now, output in decisions:
         rules = now.settings
-        budget, allocated = now.asked.runtime_budget, output.budget_allocation
+        budget, allocated = now.policy_input.runtime_budget, output.budget_allocation
         cost_left = budget.max_subagent_cost_usd - max(now.spent_usd, 0)
         assert 0 < allocated.max_child_latency_ms <= rules.subagents.child_timeout_ms
         assert 0 < allocated.max_child_tokens <= rules.budgets.max_child_tokens
@@ -109,8 +109,8 @@ def test_no_gate_is_passed_that_is_shut(decisions: list[Decided]) -> None:
 
 def test_equal_questions_are_decided_equally_also_after_a_trip_as_json(decisions: list[Decided]) -> None:
     for now, output in decisions[:4000]:
-        asked = DelegationPolicyInput.model_validate_json(now.asked.model_dump_json())
-        again = replace(now, asked=asked, settings=now.settings.model_copy(deep=True))
+        asked = DelegationPolicyInput.model_validate_json(now.policy_input.model_dump_json())
+        again = replace(now, policy_input=asked, settings=now.settings.model_copy(deep=True))
         assert again == now
         assert decide(again) == output
         assert DelegationPolicyOutput.model_validate_json(output.model_dump_json()) == output
