@@ -17,7 +17,7 @@ from shared.platform.models import Model
 from shared.platform.telemetry import report_usage
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
-from tests.fakes.models import Reply, ScriptedChatModel, scripted
+from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services, plan
@@ -154,15 +154,22 @@ async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for()
     assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")  # what it did not use is there again
 
 
-async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_claim_marked() -> None:
+async def test_answer_is_marked_if_no_tokens_are_left_to_repair_its_quotation() -> None:
     wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
     settings = fake_settings(
         subagents_enabled=False,
-        max_total_tokens_per_request=4345,
+        max_total_tokens_per_request=20_000,
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )
-    services = await corpus_services(Scripted(plan(), answer=wrong), settings=settings)
+    asked: list[str] = []
+
+    def answer(prompt: Prompt) -> Reply:
+        asked.append(prompt.name)
+        report_usage({"plan": 1_000, "answer": 18_900}[prompt.name])
+        return plan() if prompt.name == "plan" else wrong
+
+    services = await corpus_services(settings=settings, chat_model=ScriptedChatModel(answer=answer))
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
@@ -170,7 +177,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     assert view.answer.text.endswith(
         "*(Not verified, because the quotation was not found word for word: [1])*"
     )
-    assert [prompt.name for prompt in scripted(services.chat_model).prompts] == ["plan", "answer"]
+    assert asked == ["plan", "answer"]
 
 
 class Killed(BaseException):
