@@ -147,7 +147,9 @@ class _Decision:
     services: SubagentServices
 
     async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        """Delegate if the policy decides so with and without the state of the control table.
+        """Return the policy's decision, and the delegation if slots for its tasks were acquired.
+
+        The policy is asked first as if all slots were free, and then with the slots in the control table.
 
         Slots acquired by an earlier attempt at the step count as free, because the children have the same
         ids.

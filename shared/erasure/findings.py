@@ -22,7 +22,7 @@ class ErasureFindings:
         sessions: blobs of clarifications for which programs wait.
         documents: documents to delete; empty unless requested.
         sidecars: access lists of uploads that never arrived.
-        kept: numbers of documents that are kept.
+        kept_documents: numbers of documents that are kept.
     """
 
     threads: tuple[Thread, ...]
@@ -34,7 +34,7 @@ class ErasureFindings:
     sessions: tuple[str, ...]
     documents: tuple[DocumentState, ...]
     sidecars: tuple[str, ...]
-    kept: OwnDocuments
+    kept_documents: OwnDocuments
 
     @property
     def is_empty(self) -> bool:

@@ -137,7 +137,7 @@ async def _store_findings(
         if is_repeated
         else sum_counts(record.counts, findings.counts(record.deleting)),
         "counted": record.passes + 1,
-        "kept_documents": findings.kept,
+        "kept_documents": findings.kept_documents,
         "threads": _merge_unique(record.threads, [one.thread_id for one in findings.threads]),
         "runs": tuple(runs.values()),
         "instances": _merge_unique(record.instances, findings.instances),
@@ -290,7 +290,7 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         sessions=tuple(sessions),
         documents=alone if record.documents == "delete" else of_threads,
         sidecars=tuple([name for start in uploads async for name in _unused_sidecars(start, blobs)]),
-        kept=own_documents(
+        kept_documents=own_documents(
             (one for one in states if not one.thread_id),
             user_id,
             named_count=await _count_named(user_id, services),

@@ -29,7 +29,7 @@ _CARD_TOKENS = 400
 
 
 class DatabaseEngine(Protocol):
-    """Runs queries on one configured database. Each engine needs rules of the SQL guard for its dialect."""
+    """Access to one configured database. Each kind of engine needs rules in the SQL guard for its dialect."""
 
     dialect: Dialect
 

@@ -202,7 +202,7 @@ def _error_text(failed: psycopg.Error) -> str:
 
 
 def _encryption(source: DatabaseSource) -> dict[str, Any]:
-    """Return TLS options that verify the server's name. A local database is connected to without TLS."""
+    """Return TLS options that verify the server's name. Connections to a local database don't use TLS."""
     if source.is_local:
         return {}
 

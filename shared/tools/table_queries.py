@@ -100,7 +100,7 @@ async def _of_database(
 ) -> QueryResult:
     doc_id, *others = dict.fromkeys(table.doc_id for table in tables)
     if others:
-        raise InvalidQueryError("A query can read only one database.", "Query each one separately.")
+        raise InvalidQueryError("A query can read only one database.", "Query each database separately.")
     engine = databases.engine(doc_id)
     with TemporaryDirectory(prefix="groundwork-") as name:
         job = GuardJob(
