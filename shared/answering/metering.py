@@ -40,7 +40,7 @@ from shared.platform.language_models.models import (
 from shared.platform.telemetry import listen_for_usage
 from shared.platform.tokens import CHARS_PER_TOKEN
 
-PICTURE_TOKENS = 1000  # with 768 pixels per side, as created by shared/documents/figures.py
+PICTURE_TOKENS = 1000  # for 768 pixels per side, the size created by shared/documents/figures.py
 LEAST_OUTPUT = 200  # tokens: a plan or one paragraph; no call is made with fewer left
 MOST_CHARS_PER_TOKEN = 8  # German compounds have about 6; a higher ratio means that the limit was ignored
 

@@ -29,7 +29,7 @@ from shared.tools.tool_calls import PlannedCall
 
 _LEAST_CHARS = 400  # minimum length of a rendered result
 _PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a retry may succeed
-_MAX_SAID_CHARS = 600  # of the text that accompanies a model's calls
+_MAX_SAID_CHARS = 600  # maximum length of the text that accompanies a model's calls
 
 
 class SearchFailedError(DependencyError):

@@ -40,13 +40,13 @@ Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail"
 
 MAX_TRIES = 2  # per step; a service that failed twice despite its own retries will fail again
 
-# For storing the end or a user's choice: the work is done, and storage recovers within minutes.
+# For steps that only store the end or a user's choice. Storage usually recovers within minutes.
 MAX_PATIENT_TRIES = 8
 _PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 
-# Minimum seconds left for a retry of a step and everything after it; otherwise the run continues without.
+# Seconds that a retry and all later steps need. If less time is left, the step is not retried.
 _NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
 

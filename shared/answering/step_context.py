@@ -140,9 +140,8 @@ class StepContext(AttemptContext[AnsweringServices]):
             RunClosedError: the run has ended.
         """
         first: Sequence[RunEvent] = then
-        if self.action.todo and not isinstance(
-            self.action, CommitAnswer
-        ):  # COMPLETE contains the final todo list
+        # The final todo list of `CommitAnswer` is part of COMPLETE.
+        if self.action.todo and not isinstance(self.action, CommitAnswer):
             first = (TodoListStatus(state="progress", todo=self.action.todo), *then)
         self._event_log = staged_event_log(
             self.services.run_log,

@@ -46,7 +46,7 @@ from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
 from shared.tools.tool_calls import signature
 
-_MAX_ARGUMENT_CHARS = 200  # of a model's arguments, enough for readers to see the purpose of a call
+_MAX_ARGUMENT_CHARS = 200  # per argument of a call; enough for readers to see its purpose
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
 _MAX_HITS = 80  # more than fits into any token budget; keeps the state small
 

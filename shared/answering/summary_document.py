@@ -54,7 +54,7 @@ from shared.runs.models import RunRequest, SummaryOrder
 
 MAX_KEY_FINDINGS = 12
 _PLAN, _RESULT, _WINDOW = "plan", "result", "window-"  # parts in the journal
-_AT_ONCE = 16  # values read from the journal (unmeasured; each takes a few milliseconds)
+_AT_ONCE = 16  # concurrent reads of stored values (unmeasured; each takes a few milliseconds)
 
 
 async def perform_document_step(
@@ -151,7 +151,7 @@ class _DocumentTurn(Attempt[StepResult]):
             value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
             observed, part = DocumentEnded(status="not_found"), _RESULT
         result = StepResult(observation=observed, tokens=self._budget.tokens)
-        # Always in a blob: every step reads the whole journal.
+        # Store the value in a blob, however small it is, because every step reads the whole journal.
         line = await self.journal.value_line(step, value, part, most_inline=0)
         await self._event_log.write(line, DoneLine(result=result.model_dump(mode="json")))
         return result
@@ -166,7 +166,7 @@ class _DocumentTurn(Attempt[StepResult]):
             "step.failed", run_id=self._place.run_id, error_type=error.code, child=self._place.index
         )
         if self._event_log is not None and not isinstance(error, StaleAttemptError):
-            with suppress(GroundworkError):  # the reservation then counts as used
+            with suppress(GroundworkError):  # otherwise the whole reservation counts as used
                 await self._event_log.write(ReservedLine(tokens=self._budget.tokens))
         return StepResult(observation=step_failed(error, None), tokens=self._budget.tokens)
 

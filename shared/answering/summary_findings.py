@@ -65,13 +65,12 @@ def _proved_metric(output: WindowMetric, book: CitationBook, doc_id: str) -> Met
         return None
     unit = " ".join((output.unit or "").split())
     block = next(hit.content for hit in book.hits if hit.block_id == proof[0].block_id)
-    stands = (
-        bool(unit) and normalise(unit).lower() in normalise(block).lower()
-    )  # a table's header has the units
+    # Search the whole block, because the units of a table are in its header.
+    occurs = bool(unit) and normalise(unit).lower() in normalise(block).lower()
     return Metric(
         name=name,
         value=readable(value),
-        unit=readable(unit)[:MAX_TAG_CHARS] if stands else None,
+        unit=readable(unit)[:MAX_TAG_CHARS] if occurs else None,
         citation=proof[0],
     )
 

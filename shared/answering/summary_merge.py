@@ -49,7 +49,7 @@ from shared.runs.models import RunAnswer, RunRequest
 
 SUMMARY = "summary"
 MAX_KEY_FINDINGS = 20
-_EACH_UNFINISHED = 8  # findings of a document whose child wrote no result
+_EACH_UNFINISHED = 8  # findings used of a document whose child stored no result
 
 
 async def open_summary(context: StepContext) -> DocumentsChosen:
@@ -78,7 +78,7 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
     """Stop the children, and store the summary of the complete and partial results of all documents."""
     services, request = context.services, await context.request()
     await context.open()
-    # The step's start in the journal ends the children, so they can't append anything after this read.
+    # The mark of this step closes the children, so they can't append anything after this read.
     journal = await read_journal(services.run_log, services.blobs, context.run_id)
     documents = await _readable_results(request, journal, services)
     used = [document for document in documents if document.status in ("done", "partial")]
@@ -177,7 +177,7 @@ async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> Docume
     warning = f"{late} {result.warning}" if result.warning else late
     if result.status == "failed":
         return result.model_copy(update={"warning": warning})
-    # A sample of every window rather than the first windows only.
+    # Take findings from every window, not only from the first ones.
     each = max(1, _EACH_UNFINISHED // len(windows))
     findings = without_repeats(one for window in windows for one in window.findings[:each])
     return result.model_copy(

@@ -35,8 +35,8 @@ from shared.platform.tokens import tokens_of
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import SummaryOrder
 
-_LEAST_S = 1.0  # too little time for a call
-_MAX_SAMPLE = 12  # findings shown without a narrative
+_LEAST_S = 1.0  # minimum time for a model call (unmeasured)
+_MAX_SAMPLE = 12  # maximum findings shown if the model fails
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 

@@ -31,7 +31,7 @@ from shared.runs.models import ChildStatus
 
 MAX_RANGES = 24  # steps per document's windows, because every step replays the whole history
 AT_ONCE = 2  # concurrent steps per document (unmeasured; the model endpoint is the bottleneck)
-PAUSES_S = (5.0, 20.0)  # before failed windows are retried; a service has often recovered by then
+PAUSES_S = (5.0, 20.0)  # between attempts at failed windows; a service has often recovered by then
 MAX_MERGES = 3  # a second one is needed only if the user loses access to a document during the first
 
 

@@ -206,7 +206,8 @@ async def _wait_before_turn(
     tasks are stored, or for another decision. Return None if the turn follows at once.
     """
     if outcome.delegation is not None and outcome.until is not None:
-        await context.open_if_needed()  # a value stored before the mark would outlive this attempt
+        # Append the attempt's mark first: a value stored before it would remain valid for other attempts.
+        await context.open_if_needed()
         await context.keep(outcome.delegation, DELEGATION)
         return SubagentsChosen(children=outcome.starts, until=outcome.until, by_model=by_model)
     return None if outcome.defer_s is None else DelegationDeferred(delay_s=outcome.defer_s)
