@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.models import Gap
@@ -13,45 +12,25 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation, TableResult
 from shared.evidence.repairs import FailedQuotation
-from shared.evidence.tags import FigureTag, GapTag
+from shared.evidence.tags import CiteTag, FigureTag, GapTag
 from shared.evidence.text import has_mark, last_claim, whole_sentences
 from shared.runs.models import RunAnswer
 
 
-class Proof(NamedTuple):
-    """A numbered citation of a statement.
-
-    Attributes:
-        is_new: no earlier citation of the answer has its number.
-        to_repair: the quotation, if no document contains it.
-    """
-
-    citation: Citation
-    is_new: bool
-    to_repair: str = ""
-
-
 def prove(
-    statement: Statement, book: CitationBook, results: Sequence[TableResult], language: str
-) -> list[Proof | None]:
-    """Assign citation numbers to the sources of a statement. An entry is None if its source is unknown.
+    cite: CiteTag, book: CitationBook, results: Sequence[TableResult], language: str
+) -> tuple[Citation, bool] | None:
+    """Return the citation for a tag and whether it is new; None if its document or result is unknown. The
+    citation of a quotation that its document lacks has an empty quotation.
 
     Args:
         results: the results of table queries that may be cited.
         language: ISO 639-1 code of the answer.
     """
-    by_id = {result.result_id: result for result in results}
-    proofs: list[Proof | None] = []
-    for cite in statement.cites:
-        if cite.result:
-            result = by_id.get(cite.result)
-            proofs.append(Proof(*book.compute(result, language)) if result else None)
-        elif proved := book.prove(cite.doc_id, cite.quote):
-            proofs.append(Proof(*proved))
-        else:
-            unproved = book.hold(cite.doc_id, cite.quote)
-            proofs.append(Proof(*unproved, to_repair=cite.quote) if unproved else None)
-    return proofs
+    if cite.result:
+        result = next((result for result in results if result.result_id == cite.result), None)
+        return book.compute(result, language) if result else None
+    return book.prove(cite.doc_id, cite.quote) or book.hold(cite.doc_id, cite.quote)
 
 
 @dataclass
@@ -65,7 +44,7 @@ class AnswerWriter:
     Attributes:
         words: the texts of its notes.
         needs_proof: statements without any citation are marked.
-        gaps: what readers were told that the documents don't contain.
+        gaps: information that, as the answer says, the documents don't contain.
         is_partial: whether a part of the question is answered despite gaps.
         next_questions: unchecked questions that the model suggests; they are never part of the text.
     """
@@ -96,9 +75,9 @@ class AnswerWriter:
         """Append the part of `text` that was not written by earlier calls.
 
         Args:
-            text: the turn's whole answer so far.
+            text: the turn's answer from its beginning.
             at_end: nothing follows it.
-            to_gap: ignore what follows the first gap, which is searched for before it is shown.
+            to_gap: stop at the first gap, because it is searched for before it is shown.
         """
         answer = read_answer(text, at_end=at_end)
         holds_numbers = bool(self.numbers.results) and not at_end
@@ -149,7 +128,7 @@ class AnswerWriter:
     def show_gap(self, gap: Gap, text: str = "") -> None:
         """Append a statement about information that the documents don't contain.
 
-        Before the first gap, mark the text so far if nothing in it is proved.
+        Before the first gap, mark the preceding text if nothing in it is proved.
 
         Args:
             text: wording for a gap that the model didn't report.
@@ -196,19 +175,21 @@ class AnswerWriter:
             return
         self.draft.write(statement.text)
         computed = await self.numbers.computed() if any(cite.result for cite in statement.cites) else ()
-        for proof in prove(statement, self.book, computed, self.numbers.language):
-            if proof is None:
-                if self.needs_proof:
-                    self.draft.add_note(self.words.unsupported.lstrip())
-                continue
-            self.draft.settle()
-            citation = proof.citation
-            if proof.is_new and proof.to_repair:
-                claim = last_claim(self.draft.text)
-                self._failed.append(FailedQuotation(citation.n, claim, citation.doc_id, proof.to_repair))
-            elif proof.is_new:
-                self.stream.announce(citation)
-            self.draft.add_note(self.book.marker(citation).lstrip())
+        for cite in statement.cites:
+            proved = prove(cite, self.book, computed, self.numbers.language)
+            if proved is not None:
+                self._cite(cite, *proved)
+            elif self.needs_proof:
+                self.draft.add_note(self.words.unsupported.lstrip())
+
+    def _cite(self, cite: CiteTag, citation: Citation, is_new: bool) -> None:
+        self.draft.settle()
+        if is_new and citation.quote:
+            self.stream.announce(citation)
+        elif is_new:
+            claim = last_claim(self.draft.text)
+            self._failed.append(FailedQuotation(citation.n, claim, citation.doc_id, cite.quote))
+        self.draft.add_note(self.book.marker(citation).lstrip())
 
     async def _repair(self) -> None:
         """Replace failed quotations with matching ones from the same documents, then announce all

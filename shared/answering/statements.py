@@ -1,7 +1,7 @@
 """Parsing of a model's output into the statements of an answer. Pure.
 
-Every function takes the whole text so far. The result for a longer text begins with the result for a shorter
-one, so only the difference needs to be written.
+Every function takes the text from its beginning. The result for a longer text begins with the result for a
+shorter one, so only the difference needs to be written.
 """
 
 import re
@@ -49,11 +49,13 @@ class TaggedText:
 
     Attributes:
         questions: next questions, which have no place in the text.
+        first_gap: position of the first gap that can be searched for; the end without one.
     """
 
     text: str
     tags: tuple[CiteTag | FigureTag | GapTag, ...]
     questions: tuple[str, ...]
+    first_gap: int
 
     def parts(self, begin: int, end: int) -> Iterator[Statement | FigureTag | GapTag]:
         """Yield the statements and other tags between two positions."""
@@ -66,15 +68,6 @@ class TaggedText:
             yield from (tag for tag in tags if not isinstance(tag, CiteTag))
             if text or cites:
                 yield Statement(text, cites, self.text[: part.start()][-1:] in ("", "\n", _OTHER_TAG))
-
-    @property
-    def first_gap(self) -> int:
-        """Position of the first gap that can be searched for; the end without one."""
-        marks = (mark.start() for mark in re.finditer(r"[\0\1]", self.text))
-        gaps = (
-            at for at, tag in zip(marks, self.tags, strict=True) if isinstance(tag, GapTag) and tag.missing
-        )
-        return next(gaps, len(self.text))
 
     @property
     def before_numbers(self) -> int:
@@ -131,7 +124,7 @@ def read_answer(text: str, *, at_end: bool) -> TaggedText:
 
     Line breaks before a next question belong to it.
     """
-    shown, questions = "", []
+    shown, questions, first_gap = "", [], len(text)
     tags: list[CiteTag | FigureTag | GapTag] = []
     for piece in read_tags(text, at_end=at_end)[0]:
         if isinstance(piece, Text):
@@ -140,11 +133,13 @@ def read_answer(text: str, *, at_end: bool) -> TaggedText:
             shown = shown.rstrip("\n")
             questions.append(piece.question)
         else:
+            if isinstance(piece, GapTag) and piece.missing:
+                first_gap = min(first_gap, len(shown))
             shown += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
             tags.append(piece)
     if questions or not at_end:  # a question may follow
         shown = shown.rstrip("\n")
-    return TaggedText(shown, tuple(tags), tuple(questions))
+    return TaggedText(shown, tuple(tags), tuple(questions), min(first_gap, len(shown)))
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:
