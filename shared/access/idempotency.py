@@ -134,13 +134,26 @@ async def finish(
     created_id = resource_id or claimed.resource_id
     done = claimed.claim.model_copy(update={"is_done": True, "content": content, "resource_id": created_id})
     try:
+        if await _is_for_another_file(done, claimed, idempotency):
+            raise key_reused_error()
+    except IdempotencyKeyReusedError:
+        raise
+    except GroundworkError as failed:
+        get_logger().warning("idempotency.store_failed", error_type=failed.code)
+
+
+async def _is_for_another_file(done: Claim, claimed: KeyClaim, idempotency: IdempotencyStore) -> bool:
+    """Store the completed claim. Return whether a concurrent request stored another file under the key."""
+    try:
         await idempotency.write(claimed.user_id, claimed.key, done)
     except ConflictError:
         stored = await idempotency.get(claimed.user_id, claimed.key)
-        if content is not None and stored is not None and stored.content not in (None, content):
-            raise key_reused_error() from None
-    except GroundworkError as failed:
-        get_logger().warning("idempotency.store_failed", error_type=failed.code)
+        return (
+            stored is not None
+            and None not in (done.content, stored.content)
+            and done.content != stored.content
+        )
+    return False
 
 
 @asynccontextmanager
@@ -208,7 +221,7 @@ class IdempotencyStore:
         return claim.model_copy(update={"revision": await self._table.swap(entity, claim.revision)})
 
     async def delete(self, user_id: str, key: str) -> None:
-        """Delete the key. Missing keys are ignored."""
+        """Delete the claim of a person's key. A missing claim is ignored."""
         await self._table.delete(digest(user_id), digest(key))
 
     async def delete_before(self, moment: datetime, most: int) -> int:

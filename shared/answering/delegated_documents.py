@@ -130,11 +130,11 @@ async def with_documents(
     pages = {record.doc_id: record.page_count or 1 for record in delegation_request.evidence.records}
     tokens = sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _PAGE_TOKENS
     if tokens <= services.settings.answering.whole_documents_tokens:
-        tokens = await _measured_tokens(delegation_request.request, doc_ids, services) or tokens
+        tokens = await _total_tokens(delegation_request.request, doc_ids, services) or tokens
     return replace(delegation_request, document_tokens=tokens)
 
 
-async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services: SubagentServices) -> int:
+async def _total_tokens(request: RunRequest, doc_ids: Sequence[str], services: SubagentServices) -> int:
     """Return the total size of the documents in tokens, or 0 if the lookup fails or times out."""
     blocks = DocumentBlocks(
         SecuredIndex(services.content_index, request.user, RowsReadOnce(services.documents))

@@ -89,9 +89,8 @@ async def _restart(
     get_logger().warning("run.restarted", run_id=run_id)
     _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
     if reply is not None:
-        await instances.raise_event(
-            run_id, event_name(record.ask_step)
-        )  # the event was lost with the history
+        # The event that reported the reply was lost with the history, so it is raised again.
+        await instances.raise_event(run_id, event_name(record.ask_step))
 
 
 async def _append_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:

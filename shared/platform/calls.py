@@ -263,7 +263,7 @@ def failed(dependency: Dependency, status: int) -> DependencyError:
 
 
 def error_of_status(dependency: Dependency, status: int, headers: Mapping[str, str]) -> DependencyError:
-    """Return the error for an HTTP status, unless the caller handles that status itself."""
+    """Return the default error for an HTTP status that reports a failure."""
     if status in (401, 403):
         return refused(dependency)
     return rate_limited(dependency, headers) if status == 429 else failed(dependency, status)
