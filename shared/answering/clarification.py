@@ -60,7 +60,7 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
         CallerError: no option has this number; the hints list the options.
     """
     if answer.choice is not None:
-        return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
+        return Choice(said=str(answer.choice), numbers=_option_numbers([answer.choice], options))
     text = answer.text or ""
     if not options:
         return Choice(said=text, extra_words=text)
@@ -92,7 +92,7 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
         digits = [word for word in words if word.isdecimal()]
         if digits and _bearing(digits, options):
             return None  # The number is a year, not an option number.
-        return _known([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
+        return _option_numbers([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
     for meanings, numbers in (
         (_ALL, tuple(option.number for option in options)),
         (_LAST, (options[-1].number,)),
@@ -109,17 +109,17 @@ def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
 
     Names come before dates and details: "2024" means the report of 2024, not one that was added in 2024.
     """
-    given = naming_words(*words)
+    reply_words = naming_words(*words)
     for words_of in (_name_words_of, _words_of):
         words_of_options = [words_of(option) for option in options]
-        distinguishing = given - frozenset.intersection(*words_of_options)
+        distinguishing = reply_words - frozenset.intersection(*words_of_options)
         hits = [len(distinguishing & option_words) for option_words in words_of_options]
         if any(hits):
             return tuple(option.number for option, hit in zip(options, hits, strict=True) if hit == max(hits))
     return None
 
 
-def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tuple[int, ...]:
+def _option_numbers(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tuple[int, ...]:
     unknown = [number for number in numbers if number not in {option.number for option in options}]
     if unknown:
         raise CallerError(
@@ -195,7 +195,7 @@ class Resolution(Model):
 def resolve_references(
     question: str,
     query_type: QueryType,
-    found: Mapping[str, Sequence[DocumentRecord]],
+    candidates_of: Mapping[str, Sequence[DocumentRecord]],
     cited_before: Sequence[str] = (),
     *,
     may_ask: bool = True,
@@ -204,30 +204,30 @@ def resolve_references(
 
     Args:
         question: the standalone question that contains the references.
-        found: candidate documents by reference, as returned by a search.
+        candidates_of: candidate documents by reference, as returned by a search.
         cited_before: ids of documents cited in the previous answer; they take precedence in a follow-up.
         may_ask: False if the caller selected the documents.
     """
-    named: dict[str, DocumentRecord] = {}
+    documents_by_id: dict[str, DocumentRecord] = {}
     unclear = ""
     candidates: tuple[DocumentRecord, ...] = ()
-    for reference, records in found.items():
+    for reference, records in candidates_of.items():
         name = spelled_as_named(reference, records)
-        fitting = _told_by_context(question, match_reference(name, records), cited_before)
+        fitting = _narrowed_by_context(question, match_reference(name, records), cited_before)
         asks = may_ask and not unclear and query_type in _ASKED_FOR
         if asks and not _means_not_one(question, reference) and _is_unclear(question, name, fitting):
             unclear, candidates = reference, fitting
         else:
-            named |= {record.doc_id: record for record in fitting}
-    documents = tuple(named.values()) if len(named) <= MAX_NAMED else ()
+            documents_by_id |= {record.doc_id: record for record in fitting}
+    documents = tuple(documents_by_id.values()) if len(documents_by_id) <= MAX_NAMED else ()
     return Resolution(documents=documents, reference=unclear, candidates=candidates)
 
 
-def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
+def missing_documents(candidates_of: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
     """Return the references that match no document, each with the most similar file names.
 
     Args:
-        found: candidate documents by reference, as returned by a search.
+        candidates_of: candidate documents by reference, as returned by a search.
     """
     return tuple(
         MissingDocument(
@@ -235,7 +235,7 @@ def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[Mi
             nearest=_similar_names(reference, records),
             is_certain=_is_certain(reference, records),
         )
-        for reference, records in found.items()
+        for reference, records in candidates_of.items()
         if not match_reference(spelled_as_named(reference, records), records)
     )
 
@@ -335,7 +335,7 @@ def event_name(ask_step: int) -> str:
     return f"answered-{ask_step}"
 
 
-def _told_by_context(
+def _narrowed_by_context(
     question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
 ) -> tuple[DocumentRecord, ...]:
     """Narrow the matching documents by words of the question, or else by the documents cited in the previous
@@ -345,14 +345,14 @@ def _told_by_context(
     """
     if len(fitting) < 2:
         return tuple(fitting)
-    told = _told_apart(question, fitting)
-    if len(told) < len(fitting):
-        return tuple(told)
+    narrowed = _by_distinguishing_words(question, fitting)
+    if len(narrowed) < len(fitting):
+        return tuple(narrowed)
     cited = tuple(record for record in fitting if record.doc_id in cited_before)
     return cited or tuple(fitting)
 
 
-def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+def _by_distinguishing_words(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
     """Return the documents that share the most distinguishing words with the question. Numbers take
     precedence.
     """

@@ -84,7 +84,7 @@ async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices)
 
 
 async def ask_user(
-    context: StepContext, request: RunRequest, asked: Clarification, observed: Observed
+    context: StepContext, request: RunRequest, clarification: Clarification, observed: Observed
 ) -> Observed:
     """Mark the run as waiting, then complete the step with the clarifying question and its options.
 
@@ -93,7 +93,9 @@ async def ask_user(
     """
     services, run_id = context.services, context.run_id
     await _set_status(run_id, "waiting", context.action.step, services)
-    event = AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
+    event = AskUserEvent(
+        question=clarification.question, options=clarification.options, expires_at=clarification.expires_at
+    )
     await context.complete(observed, event)
     await release(request.user.user_id, run_id, services.settings, services.user_limits)
     return observed

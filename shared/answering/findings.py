@@ -39,11 +39,11 @@ def read_partial(text: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def is_whole(said: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
+def is_whole(fields: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
     """Return whether the model began every part of its report, so that at most the last part is
     incomplete.
     """
-    return said is not None and report.model_fields.keys() <= said.keys()
+    return fields is not None and report.model_fields.keys() <= fields.keys()
 
 
 MAX_FINDINGS = 40  # per report, more than the prompts ask for; limits a model that repeats itself
@@ -115,12 +115,12 @@ class Proved:
     dropped: int = 0
 
 
-def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Material) -> Proved:
+def proved_report(report: type[BaseModel], fields: Mapping[str, Any], material: Material) -> Proved:
     """Convert a complete or partial report to checked findings. Invalid items are skipped."""
     findings: list[Finding] = []
     uncertainty: list[str] = []
     dropped = 0
-    for name, item in _items(report, said):
+    for name, item in _items(report, fields):
         if isinstance(item, str):
             uncertainty.append(one_line(item))
             continue

@@ -98,7 +98,7 @@ async def _applied(
 
 def conditions_of(
     field: FilterField,
-    said: Sequence[str],
+    texts: Sequence[str],
     values: Mapping[str, Sequence[FacetValue]],
     zone: tzinfo,
 ) -> tuple[str, ...] | DateRange | None:
@@ -110,13 +110,14 @@ def conditions_of(
     """
     if field in DATE_FIELDS:
         # A printed date is a calendar day without a time zone.
-        return _days(said, zone if field == "upload_date" else UTC)
+        return _days(texts, zone if field == "upload_date" else UTC)
     if field in _FREE_WORDS:
         existing = [str(value.value) for value in values.get(field, ())]
-        return tuple(dict.fromkeys(value for text in said for value in _meant(text, existing))) or None
+        matching = [value for text in texts for value in _matching_values(text, existing)]
+        return tuple(dict.fromkeys(matching)) or None
     if field == "language":
-        return tuple(text.lower().split("-")[0] for text in said)
-    return tuple(text.lower().removeprefix(".") for text in said)
+        return tuple(text.lower().split("-")[0] for text in texts)
+    return tuple(text.lower().removeprefix(".") for text in texts)
 
 
 def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
@@ -145,7 +146,7 @@ def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
     return DateRange(start=start, end=end) if start or end else None
 
 
-def _meant(text: str, existing: Sequence[str]) -> list[str]:
+def _matching_values(text: str, existing: Sequence[str]) -> list[str]:
     """Return the existing values equal to one of the words, or similar values if none is equal.
 
     Similar values contain the words, or have them as initials.

@@ -122,7 +122,7 @@ async def recomputed(
 def _results(
     turn: Turn,
     results: Results,
-    held: Mapping[str, HeldResult],
+    script_results: Mapping[str, HeldResult],
     gap_hits: Sequence[list[Hit] | None],
     *,
     shown: Evidence,
@@ -130,7 +130,7 @@ def _results(
     collected = [one.evidence for one in results.called]
     new, messages, records = [*results.hits], [*results.messages], results.records
     shown_ids = {hit.block_id for hit in (*shown.blocks, *new)}
-    for call_id, held_result in held.items():
+    for call_id, held_result in script_results.items():
         messages.append(Message(role="tool", text=held_result.text, call_id=call_id))
         fresh = [hit for hit in held_result.hits if hit.block_id not in shown_ids]
         shown_ids |= {hit.block_id for hit in fresh}

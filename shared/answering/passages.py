@@ -19,12 +19,12 @@ _LEAST_CHARS = 400  # minimum length of a truncated text
 _PAGE_CHARS = 6_000  # per web page (unmeasured)
 
 
-def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
+def in_turns(hit_lists: Iterable[Sequence[Hit]]) -> list[Hit]:
     """Interleave several hit lists by rank, without duplicates: first the best hit of each list, then the
     second, and so on.
     """
     first: dict[str, Hit] = {}
-    for hit in (hit for row in zip_longest(*found) for hit in row if hit is not None):
+    for hit in (hit for row in zip_longest(*hit_lists) for hit in row if hit is not None):
         first.setdefault(hit.block_id, hit)
     return list(first.values())
 

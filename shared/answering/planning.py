@@ -122,8 +122,8 @@ def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]
     """Return the document ids of the previous turn if the question refers back to them without naming a
     document.
     """
-    named = (*plan.document_references, plan.every)
-    if any(reference.strip() for reference in named) or not points_back(request.question):
+    references = (*plan.document_references, plan.every)
+    if any(reference.strip() for reference in references) or not points_back(request.question):
         return ()
     before = cited_before(request.conversation)
     return before.doc_ids if before is not None else ()

@@ -124,13 +124,13 @@ async def collect(
     )
 
 
-def call_result(collected: Collected, shown: Collection[str]) -> str:
+def call_result(collected: Collected, shown_ids: Collection[str]) -> str:
     """Return the result of `delegate` for the model: findings, and passages that it has not seen yet.
 
     Args:
-        shown: ids of the blocks that the model has already seen.
+        shown_ids: ids of the blocks that the model has already seen.
     """
-    fresh = [hit for hit in collected.evidence.hits if hit.block_id not in shown]
+    fresh = [hit for hit in collected.evidence.hits if hit.block_id not in shown_ids]
     records = {record.doc_id: record for record in collected.evidence.records}
     passages = documents_with_blocks(fresh, records) if fresh else ""
     warning_lines = "\n".join(collected.warnings)
@@ -168,16 +168,16 @@ def merge_evidence(
     if own.records and not own.hits:
         return own
     proved = in_turns(by_document(_proved(states)))
-    found = in_turns(by_document(hit for state in states for hit in state.hits))
-    candidates = in_turns([[*proved, *own.hits, *found]])
+    hits_of_children = in_turns(by_document(hit for state in states for hit in state.hits))
+    candidates = in_turns([[*proved, *own.hits, *hits_of_children]])
     of_targets = [[hit for hit in candidates if hit.doc_id == target] for target in targets]
     first = in_turns(of_one[:_FEWEST_OF_EACH] for of_one in of_targets)
-    kept = _within(in_turns([[*first, *candidates]]), bounds)
+    kept_ids = _within(in_turns([[*first, *candidates]]), bounds)
     # Proofs come first in the prompt, regardless of the passages added for balance.
-    ordered = [hit for hit in candidates if hit.block_id in kept]
+    ordered = [hit for hit in candidates if hit.block_id in kept_ids]
     occurring = {hit.doc_id for hit in ordered}
     # A finding may be proved by metadata alone, so keep these records.
-    occurring |= {proof.doc_id for state in states for found in state.findings for proof in found.proofs}
+    occurring |= {proof.doc_id for state in states for finding in state.findings for proof in finding.proofs}
     records = {record.doc_id: record for state in states for record in state.records}
     records |= {record.doc_id: record for record in own.records}
     return own.model_copy(

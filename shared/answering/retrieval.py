@@ -63,7 +63,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     own = _own_files(request, stored)
     if own and points_back(request.question) and not any(map(str.strip, plan.document_references)):
         return stored.model_copy(update={"doc_ids": own[:MAX_READ]})
-    matches = await _named(request, plan, documents)
+    matches = await _matches_of_references(request, plan, documents)
     before_that = cited_before(request.conversation)
     resolution = resolve_references(
         plan.standalone_question,
@@ -112,14 +112,14 @@ def _own_files(request: RunRequest, stored: StoredPlan) -> tuple[str, ...]:
 
 
 def with_every(
-    found: Evidence, stored: StoredPlan, records: Mapping[str, DocumentRecord], words: Messages
+    evidence: Evidence, stored: StoredPlan, records: Mapping[str, DocumentRecord], words: Messages
 ) -> Evidence:
     """Add all documents of the kind that the question asks about, and a warning that names those left out."""
     every = tuple(records[doc_id] for doc_id in stored.every_ids if doc_id in records)
     left_out = [readable_line(record.filename) for record in every if record.doc_id not in stored.doc_ids]
     warning = words.left_out.format(len(left_out), len(every), ", ".join(left_out))
-    warnings = (*found.warnings, warning) if left_out else found.warnings
-    return found.model_copy(update={"every": every, "warnings": warnings})
+    warnings = (*evidence.warnings, warning) if left_out else evidence.warnings
+    return evidence.model_copy(update={"every": every, "warnings": warnings})
 
 
 class QuestionSearch:
@@ -162,7 +162,7 @@ class QuestionSearch:
         )
         if from_files is not None:
             # The user attached these files to the conversation, so they are included whatever else is found.
-            found = _merged(from_files, found).model_copy(update={"narrowed": found.narrowed})
+            found = _merge(from_files, found).model_copy(update={"narrowed": found.narrowed})
         is_about_named = found.narrowed or stored.plan.query_type == "COMPARISON"
         named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
         about = named or _versions(found)
@@ -187,13 +187,13 @@ class QuestionSearch:
         hits = await self._best_of_each(within, _BLOCKS_OF_FILES)
         return self._described(hits, [ranking for rankings in within for ranking in rankings])
 
-    async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
-        """Return the blocks of the documents that `found` lacks, in reading order; None if the documents
+    async def _rest_of(self, doc_ids: Sequence[str], evidence: Evidence, max_tokens: int) -> list[Hit] | None:
+        """Return the blocks of the documents that `evidence` lacks, in reading order; None if the documents
         don't fit into `max_tokens`.
         """
         if not 0 < len(doc_ids) <= MAX_READ or self._blocks.missed:
             return None
-        pages = {record.doc_id: record.page_count or 1 for record in found.records}
+        pages = {record.doc_id: record.page_count or 1 for record in evidence.records}
         if sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _LEAST_PAGE_TOKENS > max_tokens:
             return None
         try:
@@ -206,7 +206,7 @@ class QuestionSearch:
         tokens = sum(tokens_of(hit.content or hit.image_caption or "") for hit in blocks)
         if tokens > max_tokens or not all(documents):
             return None
-        block_ids = {hit.block_id for hit in found.hits}
+        block_ids = {hit.block_id for hit in evidence.hits}
         return [hit for hit in blocks if hit.block_id not in block_ids]
 
     async def _best(self, stored: StoredPlan, top_k: int) -> Evidence:
@@ -222,14 +222,14 @@ class QuestionSearch:
             # Passages of other documents with similar names would only mislead.
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         ranked = [ranking for rankings in within for ranking in rankings]
-        named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
+        of_named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
         is_fixed = stored.is_choice or stored.every_ids or self._are_named_by_file(stored)
         if is_fixed or not _may_mean_others(stored, hits):
-            return named
+            return of_named
         elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
         if not elsewhere.hits or _top(elsewhere.hits) < _top(hits) + CLEARLY_BETTER:
-            return named
-        return _merged(named, elsewhere) if stored.plan.query_type == "COMPARISON" else elsewhere
+            return of_named
+        return _merge(of_named, elsewhere) if stored.plan.query_type == "COMPARISON" else elsewhere
 
     def _are_named_by_file(self, stored: StoredPlan) -> bool:
         """Return whether the question gives the file names of its documents, so that it can't mean others."""
@@ -318,10 +318,10 @@ class QuestionSearch:
     ) -> Evidence:
         doc_ids = {hit.doc_id: None for hit in hits}
         figures = _page_figures(hits, rankings)
-        shown = {hit.block_id for hit in (*hits, *figures)} | self._headings
+        shown_ids = {hit.block_id for hit in (*hits, *figures)} | self._headings
         return Evidence(
             hits=tuple(hits),
-            whole=tuple(doc_id for doc_id in doc_ids if self._ids_of_short.get(doc_id, {""}) <= shown),
+            whole=tuple(doc_id for doc_id in doc_ids if self._ids_of_short.get(doc_id, {""}) <= shown_ids),
             figures=figures,
             records=tuple(record for doc_id, record in self._records.items() if doc_id in doc_ids),
             unique_names=tuple(sorted(self._unique_names)),
@@ -340,15 +340,16 @@ def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((plan.standalone_question, *plan.search_queries)))
 
 
-def _versions(found: Evidence) -> tuple[str, ...]:
+def _versions(evidence: Evidence) -> tuple[str, ...]:
     """Return the ids of the best block's document and of others whose titles differ only in numbers.
 
     Empty if there are no others.
     """
     titles = {
-        record.doc_id: " ".join(re.findall(r"[^\W\d_]+", record.title.casefold())) for record in found.records
+        record.doc_id: " ".join(re.findall(r"[^\W\d_]+", record.title.casefold()))
+        for record in evidence.records
     }
-    best = max(found.hits, key=lambda hit: hit.score, default=None)
+    best = max(evidence.hits, key=lambda hit: hit.score, default=None)
     title = titles.get(best.doc_id, "") if best else ""
     same = tuple(doc_id for doc_id, other in titles.items() if title and other == title)
     return same if len(same) > 1 else ()
@@ -365,15 +366,15 @@ def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
     return not hits or ((query_type == "CONTENT_SEARCH" or is_one_sided) and _top(hits) < WEAK_SCORE)
 
 
-def _merged(named: Evidence, elsewhere: Evidence) -> Evidence:
+def _merge(of_named: Evidence, elsewhere: Evidence) -> Evidence:
     """Merge the evidence from named documents with evidence found in all documents."""
-    hits = {hit.block_id: hit for hit in (*named.hits, *elsewhere.hits)}
-    records = {record.doc_id: record for record in (*named.records, *elsewhere.records)}
-    figures = {hit.block_id: hit for hit in (*named.figures, *elsewhere.figures)}
-    return named.model_copy(
+    hits = {hit.block_id: hit for hit in (*of_named.hits, *elsewhere.hits)}
+    records = {record.doc_id: record for record in (*of_named.records, *elsewhere.records)}
+    figures = {hit.block_id: hit for hit in (*of_named.figures, *elsewhere.figures)}
+    return of_named.model_copy(
         update={
             "hits": tuple(hits.values()),
-            "whole": tuple(dict.fromkeys((*named.whole, *elsewhere.whole))),
+            "whole": tuple(dict.fromkeys((*of_named.whole, *elsewhere.whole))),
             "records": tuple(records.values()),
             "figures": tuple(figures.values())[:_MAX_FIGURES],
             "unique_names": elsewhere.unique_names,
@@ -405,7 +406,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
     return tuple(sorted(fitting, key=lambda hit: -hit.score)[:_MAX_FIGURES])
 
 
-async def _named(
+async def _matches_of_references(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> dict[str, list[DocumentRecord]]:
     """Return the documents that each reference of the plan may mean, by reference."""
