@@ -28,7 +28,7 @@ _HELD: dict[str, type[AskUserParameters | DelegateParameters]] = {
     Delegate.name: DelegateParameters,
 }
 _MAX_RESULT_CHARS = 4000
-_NOBODY_ANSWERED = "Nobody answered in time. State what you assume, and go on."
+_NOBODY_ANSWERED = "The user didn't answer in time. State your assumption and continue."
 
 HeldArguments = AskUserParameters | DelegateParameters
 
@@ -245,12 +245,12 @@ def _arguments(planned: PlannedCall) -> HeldArguments | None:
 
 def _refused(planned: PlannedCall) -> PlannedCall:
     refusal = RefusedCall(
-        error="The user can be asked once."
+        error="The user can be asked only once."
         if planned.call.name == AskUser.name
-        else "One delegation, or question to the user, is carried out per turn.",
+        else "A turn can contain only one delegation or question to the user.",
         error_type="BudgetExceededError",
-        hints=("State what you assume, and go on.",)
+        hints=("State your assumption and continue.",)
         if planned.call.name == AskUser.name
-        else ("Call it alone, in the next turn.",),
+        else ("Call it alone in the next turn.",),
     )
     return PlannedCall(call=planned.call, refused=refusal)

@@ -23,7 +23,7 @@ from shared.tools.workspace_tools import reads_files
 # Minimum fraction of the best score. In multi-step questions, the relevant passage usually scores 0.65 to 0.8
 # and merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
-NOTHING_NEW = "Nothing that was not shown before."
+NOTHING_NEW = "Nothing new: everything found was shown before."
 _SHOWN_BEFORE = "shown before"
 _NO_ROOM = "no room in this result; read these pages again"
 _COUNTS = ("result_count", "count", "document_count", "row_count")

@@ -38,8 +38,8 @@ class ReadPages(Tool):
 
     name = "read_pages"
     description = (
-        "Read pages of a document in order, to see what stands around a passage, or to read a short document "
-        "whole. A document without pages is one page."
+        "Read consecutive pages of a document: the text around a passage, or a whole short document. "
+        "A document without pages counts as one page."
     )
     parameters = ReadPagesParameters
     documentation = "Up to ten pages of a document in reading order; the same `results`."

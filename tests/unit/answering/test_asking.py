@@ -89,7 +89,7 @@ async def test_the_question_is_in_the_stream_and_in_the_run() -> None:
         ({"choice": 2}, {"answer": "2", "chosen": ["the large one"]}),
         ({"text": "the small one"}, {"answer": "the small one", "chosen": ["the small one"]}),
         ({"text": "the one in Kiel"}, {"answer": "the one in Kiel", "chosen": []}),
-        ({}, {"answer": None, "note": "Nobody answered in time. State what you assume, and go on."}),
+        ({}, {"answer": None, "note": "The user didn't answer in time. State your assumption and continue."}),
     ],
 )
 async def test_the_model_goes_on_with_the_answer(body: dict[str, Any], result: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ async def test_the_person_is_asked_once() -> None:
     assert (await answered(services, request.run_id, state, choice=1)).status == "completed"
     assert [event.name for event in events_of(services, request.run_id)].count("ASK_USER") == 1
     messages = scripted(services.chat_model).conversations[-1]
-    refusals = {message.call_id for message in messages if "can be asked once" in message.text}
+    refusals = {message.call_id for message in messages if "can be asked only once" in message.text}
     assert refusals == {"c2", "c3"}
 
 

@@ -173,7 +173,7 @@ def test_a_document_without_passages_is_searched_once(embedder: EmbeddingService
     messages: JsonValue = [
         *(message.model_dump(mode="json") for message in asked.messages),
         {"role": "assistant", "content": None, "tool_calls": [called]},
-        {"role": "tool", "tool_call_id": "1", "content": "Nothing that was not shown before."},
+        {"role": "tool", "tool_call_id": "1", "content": "Nothing new: everything found was shown before."},
     ]
     again = ChatRequest.model_validate({**asked.model_dump(mode="json"), "messages": messages})
     assert write_reply(again, embedder).text == READY
