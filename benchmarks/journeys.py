@@ -1,5 +1,5 @@
-"""`python -m benchmarks.journeys --out report.json`: count the functions and files of this repository in two
-journeys.
+"""`python -m benchmarks.journeys --out report.json`: count the functions and files of this repository that a
+question and an ingestion run through.
 
 Two journeys run in one warm process with the fakes of the tests. `question` goes from the handler of POST
 /api/chat through orchestration and activities to the end of the stream, `markdown` from the handler of a blob
@@ -87,17 +87,17 @@ Function = tuple[str, int, str]
 
 
 class Recorder:
-    """Profiler that records calls of this repository's functions while it is active."""
+    """Profiler that records which functions of this repository are called while it is active."""
 
     def __init__(self) -> None:
         self._is_on = False
         self.functions: set[Function] = set()
-        # a list of called functions, because several threads may append to it
+        # Functions called from another file. This is a list, because several threads may append to it.
         self.crossings: list[Function] = []
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the event if it is the first call of a function in this repository. Called by the
-        interpreter.
+        """Record a profiler event if it is the call of a function in this repository. The interpreter calls
+        this method.
         """
         code = frame.f_code
         if (
@@ -119,7 +119,7 @@ class Recorder:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Discard earlier calls, and record those made within the `with` block."""
+        """Discard earlier records, and record the functions called until the block exits."""
         self.functions.clear()
         self.crossings.clear()
         self._is_on = True
@@ -136,7 +136,7 @@ class Recorder:
         return functions
 
     def figures(self) -> dict[str, int]:
-        """Return the reported counts: files, functions and crossings."""
+        """Return the numbers of files, functions, and calls from one file to another."""
         counts = (len(self.by_file()), len(self.functions), len(self.crossings))
         return dict(zip(("files", "functions", "crossings"), counts, strict=True))
 
@@ -148,12 +148,16 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Return the bytecode offset at which a function starts. A resumed generator continues at a later one."""
+    """Return the bytecode offset of a function's start. A generator that is resumed continues at a later
+    offset.
+    """
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 class Host:
-    """A stand-in for the Functions host and its durable client, with all functions of the app by name."""
+    """Replacement for the Functions host and its durable client. It contains all functions of the app by
+    name.
+    """
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -161,7 +165,7 @@ class Host:
         self._begun: list[asyncio.Task[Any]] = []
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return an HTTP handler or activity without the wrapper that supplies its durable client."""
+        """Return an HTTP handler or activity without the wrapper that passes it the durable client."""
         function = self._functions[name].get_user_function()
         return getattr(function, "client_function", function)  # type: ignore[no-any-return]
 
@@ -175,7 +179,7 @@ class Host:
         return instance_id
 
     async def get_status(self, instance_id: str) -> None:
-        """Return None, because this stand-in knows no other instances."""
+        """Return None, because no orchestration has a status here."""
 
     async def end(self) -> None:
         """Wait until all orchestrations have ended."""
@@ -190,7 +194,7 @@ class Host:
 
 
 class WorkerInProcess:
-    """A stand-in for `subprocess.Popen` that runs the parser worker in the calling thread, where it is
+    """Replacement for `subprocess.Popen` that runs the parser worker in the calling thread, where it is
     profiled.
     """
 
@@ -203,7 +207,7 @@ class WorkerInProcess:
         self.stdin = self.stdout = self
 
     def write(self, line: str) -> None:
-        """Run a parser job given as a line of JSON. An empty line requests the worker's ready message."""
+        """Run the parser job in a line of JSON. An empty line makes the worker report that it is ready."""
         if not line:
             self._reply = self._worker.READY
             return
@@ -222,8 +226,9 @@ class WorkerInProcess:
 
 
 async def question(host: Host, recorder: Recorder, number: int) -> None:
-    """Run the journey of a question, from the POST to the end of its event stream."""
-    del number  # each question starts a new thread
+    """Run a question, from the POST request to the end of its event stream."""
+    # Each question starts a new thread.
+    del number
     app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
         with recorder.recording():
@@ -234,7 +239,7 @@ async def question(host: Host, recorder: Recorder, number: int) -> None:
 
 
 async def markdown(host: Host, recorder: Recorder, number: int) -> None:
-    """Run the journey of a Markdown file, from its blob event until the document is ready."""
+    """Run the ingestion of a Markdown file, from its blob event until the document is ready."""
     services, blob = wiring.get_services(), SimpleNamespace(container="documents", name=f"pump-{number}.md")
     await services.blobs.write(blob.container, blob.name, MARKDOWN.encode())
     with recorder.recording():
@@ -245,17 +250,19 @@ async def markdown(host: Host, recorder: Recorder, number: int) -> None:
 
 
 def serve(services: Any) -> None:
-    """Make the app use the given services in this process."""
+    """Make the app in this process use the given services."""
     wiring.build_services = lambda settings: services
     wiring.get_services.cache_clear()
 
 
 async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
-    """Run each journey three times, and print and return the figures of the last run."""
-    from function_app import app  # the import reads the settings
+    """Run a question and an ingestion three times each. Print and return the counts of the last run."""
+    # Import the app here, because it reads the settings.
+    from function_app import app
 
     host, recorder, report = Host(app), Recorder(), {}
-    threading.setprofile(recorder)  # must precede the start of any thread
+    # Set the profiler before any thread starts.
+    threading.setprofile(recorder)
     sys.setprofile(recorder)
     settings = fake_settings(dev_token_secret=SECRET, subagents_enabled=False)
     worlds = {
@@ -277,9 +284,9 @@ async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
 def main() -> None:
     """Run the benchmark, print the figures and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument("--out", type=Path, help="JSON file to which the report is written.")
     parser.add_argument(
-        "--list", action="store_true", help="also print the names of the functions in each file"
+        "--list", action="store_true", help="Also print the names of the functions in each file."
     )
     arguments = parser.parse_args()
     os.environ |= AGENT_SETTINGS

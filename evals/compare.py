@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SAME = 0.00005  # smaller differences are rounding errors, because reports have four decimal places
+# Reports have four decimal places, so smaller differences are rounding errors.
+_SAME = 0.00005
 
 Sets = Mapping[str, Mapping[str, float]]
 
@@ -18,8 +19,8 @@ Sets = Mapping[str, Mapping[str, float]]
 def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.compare", description=__doc__)
-    parser.add_argument("old", type=Path, help="report of the earlier revision")
-    parser.add_argument("new", type=Path, help="report of the later revision")
+    parser.add_argument("old", type=Path, help="Report of the earlier revision.")
+    parser.add_argument("new", type=Path, help="Report of the later revision.")
     arguments = parser.parse_args()
     try:
         print(compare(read_report(arguments.old), read_report(arguments.new)), end="")
@@ -45,8 +46,8 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return a Markdown table of old value, new value and difference for each set in both reports, then list
-    the other sets.
+    """Return a Markdown table that compares the measures of each set in both reports. Sets in only one report
+    are listed below it.
     """
     old_sets, new_sets = old["sets"], new["sets"]
     parts = [

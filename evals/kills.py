@@ -41,14 +41,18 @@ from samples.acl import ANNA
 
 READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent+WindowSummary+MergedSummary"
-GIVE_UP_S = 420.0  # with its default timeouts, a host resumes interrupted work after five minutes
+# With its default timeouts, a host resumes interrupted work after five minutes.
+GIVE_UP_S = 420.0
 RUNTIME = "/runtime/webhooks/durabletask/instances"
-# As in Azure: the lease below, and the visibility timeouts of host.json.
+# Settings of the host as in Azure: the lease below, and the visibility timeouts of host.json.
 SETTINGS = {
-    "LOCAL_HOST_LEASE_S": "30",  # the lease in Azure
+    # Length of the lease in Azure.
+    "LOCAL_HOST_LEASE_S": "30",
     "LOCAL_WORKER_RESTART_S": "2",
-    "WHOLE_DOCUMENTS_TOKENS": "0",  # otherwise comparisons of short documents start no children
-    "SUMMARY_WINDOW_TOKENS": "300",  # otherwise each sample document is a single window
+    # Make comparisons of short documents start child orchestrations.
+    "WHOLE_DOCUMENTS_TOKENS": "0",
+    # Divide each sample document into several windows.
+    "SUMMARY_WINDOW_TOKENS": "300",
 }
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
@@ -69,13 +73,14 @@ OF_AGENTS = {
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 DOCUMENT_COUNT = 5
 PART_BYTES = 4096
-PART_PAUSE_S = 0.1  # a file of 20 kB takes half a second
+# Pause between the parts of an upload. A file of 20 kB takes half a second.
+PART_PAUSE_S = 0.1
 SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2023.pdf")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The fate of a question or document that was in progress when a process was killed.
+    """What became of a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
@@ -93,7 +98,7 @@ Round = Callable[["Scene"], list[Outcome]]
 
 
 class Scene:
-    """A stack with one reader, and operations that kill its processes."""
+    """Running stack with one reader, and methods that kill its processes."""
 
     def __init__(self, stack: LocalStack, seed: int | str) -> None:
         self.stack = stack
@@ -116,7 +121,9 @@ class Scene:
         time.sleep(self.chance.uniform(least_s, most_s))
 
     def outcome(self, followed: Followed, killed: float) -> Outcome:
-        """Return the outcome of a run that was in progress at the time `killed`."""
+        """Return the outcome of a run that was in progress when a process was killed. `killed` is a value of
+        time.monotonic().
+        """
         again = self.caller.replay(followed.run_id)
         last = followed.last
         answer: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
@@ -132,7 +139,9 @@ class Scene:
 
 
 def shown_text(events: Sequence[StreamEvent]) -> str:
-    """Return the answer text that a reader ends up with, without the text of restarted or discarded steps."""
+    """Return the answer text that a reader sees at the end. Text of restarted or discarded steps is
+    removed.
+    """
     texts: list[tuple[int, str]] = []
     for event in events:
         step = int(event.data.get("step") or 0)
@@ -225,13 +234,15 @@ def kill_agents(scene: Scene) -> list[Outcome]:
 
 
 def kill_nothing(scene: Scene) -> list[Outcome]:
-    """Kill nothing, to measure completeness and speed without interruptions."""
+    """Ask the same questions without killing anything, to measure completeness and speed without
+    interruptions.
+    """
     return ask_during(scene, (*QUESTIONS[:3], *COMPARISONS), time.monotonic)
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Kill the worker during five questions without connected readers. No request is sent until their runs
-    have ended.
+    """Kill the worker during five questions that nobody reads. Until the runs have ended, no request is sent
+    to the app.
     """
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)
@@ -289,7 +300,8 @@ def kill_summary(scene: Scene) -> list[Outcome]:
     until(lambda: windows_read(try_call(scene, "GET", path)[1]) > 0, 60)
     scene.wait(0, 4)
     if summary_status(scene, path) != "running":
-        return []  # it ended before the kill
+        # The summary ended before the kill.
+        return []
     killed = scene.chance.choice((scene.kill_worker, scene.kill_host))()
     until(lambda: summary_status(scene, path) not in ("running", ""), GIVE_UP_S)
     recovered_s = time.monotonic() - killed
@@ -302,7 +314,7 @@ def kill_summary(scene: Scene) -> list[Outcome]:
 
 
 class SlowFile(io.BytesIO):
-    """Content that is sent slowly, so that a kill interrupts the upload."""
+    """File whose content is sent slowly, so that a kill interrupts the upload."""
 
     def read(self, _: int | None = -1) -> bytes:
         """Return the next part after a pause."""
@@ -339,7 +351,9 @@ def kill_uploads(scene: Scene) -> list[Outcome]:
 
 
 def upload(scene: Scene, path: str, name: str) -> bool:
-    """Upload a file, and repeat that until the app accepts it. Return whether it did."""
+    """Upload a file, repeatedly until the app accepts it or the time is up. Return whether it was
+    accepted.
+    """
     key = f"{path}-{name}".replace("/", "-")
     headers = {"Authorization": f"Bearer {scene.stack.token(ANNA)}", "Idempotency-Key": key}
 
@@ -389,7 +403,7 @@ def begin(scene: Scene, question: str) -> str:
 
 
 def try_call(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    """Send a request and return the status and JSON of the response. If it fails, return (0, None)."""
+    """Send a request and return the status and JSON of the response, or (0, None) if the request fails."""
     try:
         return scene.caller.call(method, path, body)
     except (OSError, http.client.HTTPException, ValueError):
@@ -402,7 +416,7 @@ def status_of(scene: Scene, run_id: str) -> str:
 
 
 def state_of(scene: Scene, run_id: str) -> str:
-    """Return the status of a run's orchestration. The host is asked directly, so that no request reaches the
+    """Return the status of a run's orchestration. The host is asked directly, without a request to the
     app.
     """
     address = f"{scene.stack.base_url}{RUNTIME}/{run_id}"
@@ -414,7 +428,7 @@ def state_of(scene: Scene, run_id: str) -> str:
 
 
 def wait_until_ended(scene: Scene, run_id: str) -> float | None:
-    """Wait until an orchestration completes and return the time, or None if it takes too long."""
+    """Wait until an orchestration completes. Return the time at which it did, or None if it took too long."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
 
@@ -467,7 +481,7 @@ def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
 def measure(
     stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
 ) -> dict[str, Any]:
-    """Run `rounds` rounds of each kind, except rounds that are already stored, and return the report."""
+    """Run `rounds` rounds of each kind and return the report. Rounds with a stored result aren't repeated."""
     previous = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
     if previous.exists():
@@ -492,14 +506,16 @@ def measure(
 
 
 def rounds_beside(out: Path) -> Path:
-    """Return the path next to the report where finished rounds are stored until the report is complete."""
+    """Return the path of the file, next to the report, that stores finished rounds until the report is
+    complete.
+    """
     return out.with_name(f"{out.name}.rounds")
 
 
 def main() -> int:
     """Run the command. Return 1 if any work was lost or any event was sent twice."""
     arguments = _arguments()
-    # Leave through the `with` block, which stops the stack in order.
+    # On SIGTERM, exit through the `with` block, which stops the stack.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
@@ -517,7 +533,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.kills", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kinds", nargs="+", choices=ROUNDS, default=list(ROUNDS))
-    parser.add_argument("--pace", default=PACE, help="knobs of the local model, in the notation of its name")
+    parser.add_argument(
+        "--pace",
+        default=PACE,
+        help=("Knobs of the local model, written as in its name, for example ttft=700,tps=70."),
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()

@@ -22,26 +22,31 @@ from evals.evaluation.question_set import read_set
 from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers.pdf import parse_pdf
 
-# These targets predate the parsing of tables without ruling lines. "tabled" applies only to filings: in other
-# documents, most number rows belong to charts.
+# Targets set before tables without ruling lines were parsed. "tabled" only applies to filings: in other
+# documents, most rows of numbers belong to charts.
 TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.941}
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
-_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # minimum share of numeric words in a row of numbers
-_SAME_ROW = 0.4  # maximum vertical distance, relative to a word's height
+# A row of numbers contains at least this many numeric words, and this share of them.
+_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3
+# Vertical tolerance for words in one row, relative to a word's height.
+_SAME_ROW = 0.4
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
-_EDGE_ROWS = 3  # rows at the top and bottom of a page that may be running headers or footers
-_FOOTER_SHARE = 0.25  # share of pages with a footer that looks like a number row
-_MIN_REPEATS = 3  # pages with the same line at the edge: a running header or footer
+# Number of rows at the top and at the bottom of a page that may be running headers or footers.
+_EDGE_ROWS = 3
+# A footer that looks like a row of numbers must occur on this share of the pages.
+_FOOTER_SHARE = 0.25
+# A running header or footer occurs on at least this many pages.
+_MIN_REPEATS = 3
 _BARE = re.compile(r"<!--.*?-->|[\s|#*\-_`\\]", re.DOTALL)
 _BARE_NUMBER = re.compile(r"(?:(?:page|p\.)\s*)?[-–— ]*(?:\d{1,4}|[ivxl]{1,6})[-–— ]*\Z", re.IGNORECASE)
 
 
 @dataclass
 class Reading:
-    """The counts for one document.
+    """Counts for one document, from which the measures are computed.
 
     Attributes:
         rows, tabled: number rows, and how many of them have all their words in one table row.
@@ -72,7 +77,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="financebench,mmlongbench")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", default="", help="measure only files whose name contains this text")
+    parser.add_argument("--only", default="", help="Measure only files whose name contains this text.")
     options = parser.parse_args()
     report: dict[str, Any] = {}
     try:
@@ -140,7 +145,7 @@ def summary(readings: Iterable[Reading]) -> dict[str, float]:
 
 
 def measure_file(path: Path) -> Reading:
-    """Parse a PDF with the app's parser and with PDFium, and return the compared counts."""
+    """Parse a PDF with the app's parser and with PDFium, and return the counts of their comparison."""
     started_s = time.process_time()
     parsed = parse_pdf(path)
     parsing_s = time.process_time() - started_s
@@ -172,7 +177,9 @@ def _placed_pages(path: Path) -> Iterator[list[PlacedWord]]:
 
 
 def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
-    """Return the words in rows from top to bottom, each from left to right across all columns."""
+    """Return the words of a page in rows from top to bottom. Each row runs from left to right across all
+    columns.
+    """
     rows: list[list[PlacedWord]] = []
     for word in sorted(words, key=lambda word: -word.middle):
         if rows and abs(rows[-1][0].middle - word.middle) <= _SAME_ROW * max(rows[-1][0].height, word.height):
@@ -183,7 +190,7 @@ def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
 
 
 def is_number_row(words: Sequence[str]) -> bool:
-    """Return whether a row looks like part of a table of numbers."""
+    """Return whether a row of words looks like a row in a table of numbers."""
     count = sum(_NUMERIC.match(word) is not None for word in words)
     return count >= max(_MIN_NUMBERS, _MIN_NUMERIC_SHARE * len(words))
 
@@ -204,7 +211,7 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
             and (
                 not is_number_row(row.split())
                 or _BARE_NUMBER.match(row)
-                # For example "Form 10-K 2021 17".
+                # A footer such as "Form 10-K 2021 17".
                 or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)
             )
         ]
@@ -219,7 +226,7 @@ def tokens(text: str) -> Counter[str]:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The texts of a parsed document by page number; 0 for elements without one.
+    """Texts of a parsed document by page number. Elements without a page have the number 0.
 
     Attributes:
         whole: every element.
@@ -266,8 +273,8 @@ def _compare(
         lost = words - edge - whole
         reading.words += (words - edge).total()
         reading.lost += lost.total()
-        # A header cell that spans several columns is repeated in each, and a table continued from the
-        # previous page repeats its header.
+        # Numbers in headers may be repeated: a cell that spans several columns is repeated in each, and a
+        # table that continues from the previous page repeats its header.
         first = tokens(headings[number][0]) if headings[number] else Counter()
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
@@ -290,8 +297,8 @@ def _compare(
 
 
 def _without_repeats(table: str) -> str:
-    """Return a table's text without the repeated text of merged cells, which occurs in each row or column
-    they span.
+    """Return the text of a table without the repeated text of merged cells, which occurs in each row or
+    column that they span.
     """
     rows = [row.split(" | ") for row in table.splitlines()]
     above: Sequence[Sequence[str]] = [[], *rows[:-1]]
@@ -302,7 +309,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the number rows, and yield each one whose words are not all in a single table row."""
+    """Count the rows of numbers, and yield those whose words aren't all in a single table row."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):

@@ -26,7 +26,8 @@ from local.run_all.stack_settings import StackError
 AT_ONCE = 4
 INGEST_AT_ONCE = 16
 INGEST_TIMEOUT_S = 3600.0
-_PIECE_CHARS = 100  # a passage that spans two blocks may be shown in part
+# Length of the pieces to search for: the prompt may contain only part of a passage that spans two blocks.
+_PIECE_CHARS = 100
 
 
 def main() -> int:
@@ -70,7 +71,7 @@ def _ask(
 def conclude(
     whole: QuestionSet, questions: Sequence[Question], runs: Sequence[RecordedRun]
 ) -> dict[str, object]:
-    """Return the report. Failed questions count in all measures."""
+    """Return the report on all runs. Failed runs are included in all measures."""
     pieces = {source.key: _pieces(source.text or "") for source in whole.sources}
     needed = {one.query_id: {name for name, _ in one.grades} for one in questions}
     seen = [_Seen(run, pieces) for run in runs]
@@ -98,15 +99,15 @@ class _Seen:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
-        # The text must be found too: a name may occur in a list of documents, and a short text in another
+        # Search for the text as well: a name may occur in a list of documents, and a short text in another
         # passage.
         names = [name for name in pieces if name in text]
         self.shown = {name for name in names if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a passage, without its title, into pieces small enough that each is contained in one of two
-    adjacent blocks.
+    """Split a passage, without its title, into pieces so small that each is completely in one block, even if
+    the passage spans two.
     """
     folded = _folded(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
@@ -120,27 +121,32 @@ def _folded(text: str) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.steps", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of a question set with passages")
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument(
+        "--data", type=Path, required=True, help=("Folder of a question set that consists of passages.")
+    )
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
     parser.add_argument(
         "--runs",
         type=Path,
         default=None,
-        help="folder for the recorded runs (default: OUT with the suffix .runs)",
+        help="Folder for the recorded runs (default: OUT with the suffix .runs).",
     )
     parser.add_argument(
-        "--questions", type=int, default=25, help="number of questions to sample (default: %(default)s)"
+        "--questions",
+        type=int,
+        default=25,
+        help=("Number of questions to draw at random (default: %(default)s)."),
     )
     parser.add_argument(
-        "--seed", type=int, default=1, help="random seed of the sample (default: %(default)s)"
+        "--seed", type=int, default=1, help="Random seed for drawing the questions (default: %(default)s)."
     )
     parser.add_argument(
         "--patient",
         action="store_true",
-        help="raise all time limits, for an endpoint with replies written by a person",
+        help="Raise all time limits, for an endpoint whose replies a person writes.",
     )
     parser.add_argument(
-        "--at-once", type=int, default=AT_ONCE, help="number of concurrent questions (default: %(default)s)"
+        "--at-once", type=int, default=AT_ONCE, help="Number of concurrent questions (default: %(default)s)."
     )
     return parser.parse_args()
 

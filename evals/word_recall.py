@@ -1,5 +1,5 @@
-"""Word recall: the share of a reference text's words that an extraction contains. Pure, without code of the
-app.
+"""Word recall: the share of a reference text's words that an extracted text contains. Pure, and independent
+of the app's code.
 """
 
 import html

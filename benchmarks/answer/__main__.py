@@ -27,14 +27,15 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 
-OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # target medians; missed ones are reported
+# Maximum medians of the app's own time and of the time to the first event. Missed targets are reported.
+OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0
 QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements of one question, in milliseconds. `overhead_ms` is the total time minus the time with
-    an open model call.
+    """Measurements of one question, in milliseconds. `overhead_ms` is the total time minus the time during
+    which a model call was open.
     """
 
     question: str
@@ -52,13 +53,13 @@ def main() -> None:
     """Run the benchmark, print a summary and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.answer", description=__doc__)
     parser.add_argument(
-        "--rounds", type=int, default=5, help=f"rounds of {len(QUESTIONS)} questions per group"
+        "--rounds", type=int, default=5, help=f"Rounds per group, each with {len(QUESTIONS)} questions."
     )
     parser.add_argument(
         "--pause",
         type=float,
         default=1.5,
-        help="pause before each question, in seconds, in which the app stores the previous turn",
+        help="Pause before each question, in seconds, during which the app stores the previous turn.",
     )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     arguments = parser.parse_args()
@@ -68,7 +69,8 @@ def main() -> None:
         tapped(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
-        bench.round(None)  # a warm-up round, because the first calls open connections and create tables
+        # The first calls open connections and create tables, so don't measure them.
+        bench.round(None)
         groups: dict[str, list[Measured]] = {"new thread": [], "same thread": []}
         for _ in range(arguments.rounds):
             groups["new thread"] += bench.round(None)
@@ -79,7 +81,7 @@ def main() -> None:
 
 
 class Bench:
-    """The benchmark of one local stack whose traffic is recorded by taps."""
+    """Benchmark of a local stack whose requests are recorded by proxies."""
 
     def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
         self._stack, self._taps, self._pause_s = stack, taps, pause_s
@@ -91,7 +93,7 @@ class Bench:
         return ask(self._stack, self._token, QUESTIONS[0], None).thread_id
 
     def round(self, thread_id: str | None) -> list[Measured]:
-        """Ask every question once, in the given thread or each in a new one, and return the measurements."""
+        """Ask one question in a new thread, and return the id of the thread."""
         return [self._measure(question, thread_id) for question in QUESTIONS]
 
     def _measure(self, question: str, thread_id: str | None) -> Measured:

@@ -1,6 +1,4 @@
-"""Questions sent to the running app like a client does, and the steps of their runs from the durable
-history.
-"""
+"""Client that asks the running app questions, and reads the steps of their runs from the durable history."""
 
 import http.client
 import json
@@ -33,7 +31,8 @@ class Asked:
 
 
 def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> Asked:
-    """Ask a question over a new connection, read the stream to its end, and return the times.
+    """Ask a question over a new connection, read its stream to the end, and return the question with its
+    times.
 
     Raises:
         RuntimeError: if the question is rejected or ends without an answer.

@@ -1,4 +1,4 @@
-"""The baseline of a question: its model and search requests, sent again without the app.
+"""Baseline for a question: its model and search requests, sent again without the app.
 
 Requests that overlapped are sent together, the others in sequence; response contents are ignored.
 """
@@ -14,7 +14,9 @@ _TIMEOUT_S = 60.0
 
 
 def replay_s(exchanges: Sequence[Exchange]) -> float:
-    """Send the model and search requests again, directly to their servers, and return the elapsed seconds."""
+    """Send the recorded model and search requests again, directly to their servers, and return the elapsed
+    seconds.
+    """
     waves = _waves([one for one in exchanges if one.service in ("model", "search")])
     began = time.perf_counter()
     asyncio.run(_send_all(waves))
@@ -38,8 +40,8 @@ async def _send(exchange: Exchange) -> None:
 
 
 def _waves(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Group requests that overlap in time. A request joins a group if it began before all requests of the
-    group had ended.
+    """Group requests that overlap in time. A request joins the current group if it began before any request
+    of the group had ended.
     """
     waves: list[list[Exchange]] = []
     for one in sorted(exchanges, key=lambda exchange: exchange.began):

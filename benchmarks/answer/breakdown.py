@@ -1,4 +1,4 @@
-"""Breakdown of a question's time by step, computed from step times and recorded requests. Pure."""
+"""Breakdown of a question's time by step, based on the times of steps and recorded requests. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ BEFORE, BETWEEN = "before the first step", "between steps"
 
 @dataclass(frozen=True)
 class Span:
-    """A step of a run, from scheduling to recorded completion, in seconds since the epoch."""
+    """Step of a run, from its scheduling until its end was recorded, in seconds since the epoch."""
 
     kind: str
     began: float
@@ -23,8 +23,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a question's time, in milliseconds. `busy_ms` is the time with at least one open request, by
-    kind of server.
+    """Part of a question's time, in milliseconds. For each kind of server, `busy_ms` is the time during which
+    a request to it was open.
 
     `own_ms` is the time without open requests, spent in the app's code and the executor.
     """
@@ -39,8 +39,10 @@ class Part:
 def parts_of(
     asked_at: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
 ) -> list[Part]:
-    """Return the parts of the time from asking until the reader has the answer: each step, and the gaps."""
-    # The last step continues after the answer is sent, which doesn't delay the reader.
+    """Divide the time from asking until the reader has the answer into parts: the time before the first step,
+    each step, and the time between steps.
+    """
+    # The reader doesn't wait for the rest of the last step, which continues after the answer was sent.
     spans = [(step.kind, step.began, min(step.ended, completed)) for step in steps]
     gaps = [(one.ended, after.began) for one, after in pairwise(steps)]
     return [
@@ -51,7 +53,7 @@ def parts_of(
 
 
 def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Exchange]) -> Part:
-    """Return the totals of time and requests within the given spans, which must not overlap."""
+    """Sum up the time and the requests within these spans, which must not overlap, as one part."""
     seen = [one for one in exchanges if not one.is_poll]
     busy = {name: _covered(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
     wall = sum(end - start for start, end in spans)
@@ -66,7 +68,7 @@ def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Ex
 
 
 def kind_of(exchange: Exchange) -> str:
-    """Return the kind of server that a request went to: "model", "search" or "storage"."""
+    """Return the kind of server that received a request: "model", "search" or "storage"."""
     return "storage" if exchange.service in STORAGE else exchange.service
 
 

@@ -18,7 +18,7 @@ _LATER_BYTES = re.compile(rb"(?im)^(?:x-ms-)?range: bytes=[1-9]")
 
 @dataclass
 class Exchange:
-    """A request and its response. Times are in seconds since the epoch, as in the durable history."""
+    """Request with its response. Times are in seconds since the epoch, as in the durable history."""
 
     service: str
     port: int
@@ -29,19 +29,19 @@ class Exchange:
 
     @property
     def line(self) -> str:
-        """The method and path of the request."""
+        """Method and path of the request."""
         return self.request.split(b"\r\n", 1)[0].decode(errors="replace").rsplit(" ", 1)[0]
 
     @property
     def is_poll(self) -> bool:
-        """Whether the request polls for events or messages, and so belongs to no step."""
+        """Whether the request polls for events or messages. Such requests belong to no step."""
         is_stream = "events.jsonl" in self.line and self.line.startswith("GET")
         is_listener = self.service == "queue" and self.line.startswith("GET")
         return is_listener or (is_stream and _LATER_BYTES.search(self.request) is not None)
 
 
 class Taps:
-    """The proxies of all servers, on an event loop in a separate thread."""
+    """Recording proxies of all servers, which run on an event loop in a separate thread."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
@@ -51,7 +51,9 @@ class Taps:
 
     @contextmanager
     def serving(self, ports: dict[str, int]) -> Iterator[dict[str, int]]:
-        """Start a proxy for each named server port, and yield the ports of the proxies by the same names."""
+        """Start a proxy for each server, given as port by name, and yield the ports of the proxies by the
+        same names.
+        """
         self._thread.start()
         opened = {name: self._open(name, port) for name, port in ports.items()}
         try:
@@ -62,7 +64,7 @@ class Taps:
             self._thread.join()
 
     def between(self, began: float, ended: float) -> list[Exchange]:
-        """Return the requests that began between two times, in order."""
+        """Return the recorded requests that began between two times, in order."""
         return [one for one in list(self.exchanges) if began <= one.began <= ended]
 
     def _open(self, service: str, port: int) -> int:

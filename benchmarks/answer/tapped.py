@@ -12,7 +12,9 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 @contextmanager
 def tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
-    """Start a stack whose app calls its services through the taps. The host itself calls storage directly."""
+    """Start a stack whose app reaches its services through recording proxies. The Functions host itself calls
+    storage directly.
+    """
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         bring_samples(stack, ProgressBar())
         ports = {name: getattr(stack.ports, name) for name in ("search", "model", "blob", "queue", "table")}

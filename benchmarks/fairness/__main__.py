@@ -26,15 +26,18 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 
-# Switches off the limits that would normally stop such a user.
+# Disable the rate limits that would normally stop a user with so many files.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
 _TIMEOUT_S = 600.0
 _POLL_S = 0.05
-_BEGINNING_S = 5.0  # until the ingestion of Anna's first files has started
+# Seconds until the ingestion of Anna's first files has started.
+_BEGINNING_S = 5.0
 
 
 def main() -> int:
-    """Measure and write the report. Return 1 if Ben waits more than twice as long under load."""
+    """Run the benchmark and write the report. Return 1 if Ben waits more than twice as long while Anna's
+    files are ingested.
+    """
     arguments = _arguments()
     with (
         TemporaryDirectory(prefix="groundwork-fairness-") as folder,
@@ -53,7 +56,9 @@ def main() -> int:
 
 
 def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[str, dict[str, float]]:
-    """Run both phases on one stack, and return seconds and ratios for files and questions."""
+    """Measure Ben's waiting times without and with load on one stack, and return seconds and ratios for files
+    and questions.
+    """
     stop = threading.Event()
     with _client(stack, ANNA) as anna, _client(stack, BEN) as ben, ThreadPoolExecutor(1) as sender:
         _rounds(ben, "warm", 2)
@@ -78,7 +83,9 @@ def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float
 
 
 def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
-    """Return the seconds of each round until a small file is ready and until a question is answered."""
+    """Let Ben upload a small file and ask a question in each round. Return the seconds until the file is
+    ready and until the question is answered.
+    """
     return [(_small_file(ben, f"{name}-{number}.md"), _question(ben)) for number in range(rounds)]
 
 
@@ -112,7 +119,7 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 
 def _in_work(anna: httpx.Client) -> int:
-    """Return how many of Anna's newest hundred files are unfinished, which shows whether the load lasted to
+    """Return how many of Anna's hundred newest files are unfinished. If there are any, the load has lasted to
     the end.
     """
     documents = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
@@ -126,13 +133,18 @@ def _client(stack: LocalStack, who: SampleUser) -> httpx.Client:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON report to write")
-    parser.add_argument("--rounds", type=int, default=10, help="Ben's files and questions per phase")
-    parser.add_argument("--pages", type=int, default=5000, help="number of pages in Anna's largest PDF")
-    parser.add_argument("--files", type=int, default=200, help="number of Anna's other files")
+    parser.add_argument("--out", type=Path, help="JSON file to which the report is written.")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=10,
+        help=("Number of files that Ben uploads, and of questions that he asks, per phase."),
+    )
+    parser.add_argument("--pages", type=int, default=5000, help="Number of pages in Anna's largest PDF.")
+    parser.add_argument("--files", type=int, default=200, help="Number of Anna's other files.")
     parser.add_argument(
         "--pace",
-        help="knobs of the chat model, such as ttft=700,tps=70; without them it replies without delay",
+        help="Knobs of the chat model, such as ttft=700,tps=70. By default, it replies without delay.",
     )
     return parser.parse_args()
 

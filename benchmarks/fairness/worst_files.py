@@ -1,5 +1,5 @@
-"""Files that are expensive to ingest: one with very many pages, some that are slow to parse, and many small
-ones.
+"""Files that are expensive to ingest: a PDF with very many pages, files that are slow to parse, and many
+small files.
 """
 
 import random
@@ -12,21 +12,23 @@ _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
 ).split()
-_LONG_WORDS = 15_000  # about 100 KB, too long for the fast path of short texts
-_SLOW_TABLE_ROWS = 400  # ruled lines, which pdfplumber reads at 60 to 125 ms a page
+# About 100 KB of text, too long for the fast path of short texts.
+_LONG_WORDS = 15_000
+# Number of ruled lines per page, for which pdfplumber needs 60 to 125 ms.
+_SLOW_TABLE_ROWS = 400
 
 
 @dataclass(frozen=True)
 class WorstFile:
-    """A file to upload."""
+    """File to upload."""
 
     name: str
     content: bytes
 
 
 def worst_files(pages: int, files: int) -> list[WorstFile]:
-    """Return the largest file, followed by `files` others of alternating kinds. The result is the same in
-    every run.
+    """Return a PDF with `pages` pages, followed by `files` other expensive files of alternating kinds. Every
+    run gets the same files.
     """
     return [WorstFile("large.pdf", _large_pdf(pages)), *(_other(number) for number in range(files))]
 

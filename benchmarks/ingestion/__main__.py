@@ -21,7 +21,7 @@ from benchmarks.ingestion.parsing import ParsedPdf, parse_all, peak_of_largest, 
 
 @dataclass(frozen=True)
 class ParseSpeed:
-    """The speed of parsing and chunking, in pages per second of wall time.
+    """Speed of parsing and chunking, in pages per second of wall time.
 
     Attributes:
         baseline_per_s, ratio: for files that both parsed; None without a baseline.
@@ -39,7 +39,7 @@ class ParseSpeed:
 
 @dataclass(frozen=True)
 class ServedSpeed:
-    """The speed of embedding, indexing and the whole ingestion, in pages per second of wall time.
+    """Speed of embedding, indexing and the whole ingestion, in pages per second of wall time.
 
     Attributes:
         pages: pages sent through the stack, limited by `--whole-pages`.
@@ -94,8 +94,8 @@ def _parse_speed(parsed: Sequence[ParsedPdf], largest_peak_mb: float | None) -> 
 
 
 def _serve(parsed: Sequence[ParsedPdf], folder: Path, most_pages: int) -> ServedSpeed:
-    """Measure the steps after parsing, with the smallest files up to `most_pages` pages in total, but at
-    least one file.
+    """Measure the steps after parsing with the smallest files. They have up to `most_pages` pages in total,
+    but at least one file is used.
     """
     sums = accumulate(one.pages for one in parsed)
     chosen = [one for one, total in zip(parsed, sums, strict=True) if total <= most_pages] or [parsed[0]]
@@ -131,12 +131,12 @@ def _speed(pages: int, seconds: float) -> float:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestion", description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with PDFs (default: generated PDFs)")
-    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument("--data", type=Path, help="Folder with the PDFs to ingest (default: generated PDFs).")
+    parser.add_argument("--out", type=Path, help="JSON file to which the report is written.")
     parser.add_argument(
-        "--whole-pages", type=int, default=300, help="maximum number of pages ingested by the whole stack"
+        "--whole-pages", type=int, default=300, help="Maximum number of pages that the whole stack ingests."
     )
-    parser.add_argument("--parse-only", action="store_true", help="measure only parsing and chunking")
+    parser.add_argument("--parse-only", action="store_true", help="Measure only parsing and chunking.")
     return parser.parse_args()
 
 

@@ -1,5 +1,5 @@
-"""A baseline parser: pypdf with windows of 1,000 characters. Reads one path per line from stdin and prints
-JSON lines.
+"""Baseline parser: pypdf, with chunks of 1,000 characters. It reads one path per line from standard input,
+and prints JSON lines.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The files to measure: the PDFs of a folder, or generated PDFs so that the benchmark runs anywhere."""
+"""Files to measure: the PDFs of a folder, or generated PDFs, so that the benchmark runs without any data."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,8 @@ from fpdf import FPDF
 
 _FILES = 6
 _PAGES = 60
-_TABLE_EVERY = 4  # one page in four has a table
+# One page in four contains a table.
+_TABLE_EVERY = 4
 _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
@@ -27,8 +28,8 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Write generated manuals with headings, prose and tables, and return their paths. They are identical in
-    every run.
+    """Write generated manuals with headings, prose and tables, and return their paths. The files are the same
+    in every run.
 
     They are simpler than real files: pypdf is many times faster on them than on filings.
     """

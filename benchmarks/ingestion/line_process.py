@@ -1,4 +1,4 @@
-"""A child process that answers each input line with one output line, used for both parsers."""
+"""Child process that answers each line of input with one line of output. Both parsers run this way."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from benchmarks.memory import peak_mb
 
 
 class LineProcess:
-    """A child process that answers lines. As a context manager, it kills the process on exit."""
+    """Child process that answers lines. As a context manager, it kills the process on exit."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -20,13 +20,13 @@ class LineProcess:
         )
 
     def ask(self, line: str) -> tuple[str, float]:
-        """Send a line, and return the line printed in response and the elapsed seconds.
+        """Send a line to the process. Return the line that it prints in response, and the elapsed seconds.
 
         Raises:
             RuntimeError: the process ended.
         """
         if self._process.stdin is None or self._process.stdout is None:
-            raise RuntimeError("The process has no pipes.")
+            raise RuntimeError("The child process has no pipes.")
         began = time.perf_counter()
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
@@ -59,7 +59,7 @@ class LineProcess:
 
 
 def start_parser(folder: Path, memory_bytes: int, readable: Sequence[Path] = ()) -> LineProcess:
-    """Start the parser worker of the app, and return it when it is ready.
+    """Start a parser worker of the app, and return its process when it is ready.
 
     Args:
         folder: the worker may read and write below it.

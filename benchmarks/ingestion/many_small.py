@@ -36,7 +36,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class BatchSpeed:
-    """The speed at which one batch of documents was ingested.
+    """Speed at which a batch of documents was ingested.
 
     Attributes:
         present: number of earlier documents.
@@ -63,8 +63,8 @@ def main() -> None:
 
 
 def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object]:
-    """Measure the baseline, the first batch, and another batch after `before_last` documents. Return speeds
-    and ratios.
+    """Measure the baseline, a first batch of documents, and another batch after `before_last` documents.
+    Return speeds and ratios.
     """
     texts = [_text(number) for number in range(before_last + batch)]
     began = time.perf_counter()
@@ -86,7 +86,9 @@ def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object
 
 
 def _ingest(stack: LocalStack, texts: Sequence[str], present: int) -> BatchSpeed:
-    """Upload the texts, each after its sidecar, wait until all are ready, and return the speed."""
+    """Upload the texts, each after its access list, wait until all documents are ready, and return the
+    speed.
+    """
     connection = stack.storage_connection_string
     worker = psutil.Process(stack.worker_pid)
     began, used = time.perf_counter(), _cpu_s(worker)
@@ -116,7 +118,8 @@ def _ready(table: TableClient) -> int:
     try:
         return sum(1 for _ in table.query_entities("status eq 'ready'", select=["status"]))
     except ResourceNotFoundError:
-        return 0  # the first ingestion has not created the table yet
+        # The app creates the table with its first ingestion.
+        return 0
 
 
 def _cpu_s(process: psutil.Process) -> float:
@@ -132,12 +135,12 @@ def _text(number: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestion.many_small", description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument("--out", type=Path, help="JSON file to which the report is written.")
     parser.add_argument(
-        "--batch", type=int, default=200, help="number of documents in the first batch and in the last one"
+        "--batch", type=int, default=200, help="Number of documents in the first and in the last batch."
     )
     parser.add_argument(
-        "--before-last", type=int, default=1000, help="number of documents ingested before the last batch"
+        "--before-last", type=int, default=1000, help="Number of documents ingested before the last batch."
     )
     return parser.parse_args()
 

@@ -1,4 +1,6 @@
-"""Speed of parsing and chunking: the parser worker of the app and the baseline, alternating for each file."""
+"""Speed of parsing and chunking: every file is parsed by the app's parser worker and by the baseline in
+turn.
+"""
 
 import json
 from collections.abc import Sequence
@@ -8,15 +10,16 @@ from pathlib import Path
 
 from benchmarks.ingestion.line_process import LineProcess, start_parser
 
-MAX_TOKENS = 230  # the default of the setting MAX_BLOCK_TOKENS
+# Default of the setting MAX_BLOCK_TOKENS.
+MAX_TOKENS = 230
 _WORKER_BYTES = 1 << 30
 _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 
 @dataclass(frozen=True)
 class ParsedPdf:
-    """A parsed file with its times. `baseline_s` is None if pypdf is missing; `pages` is 0 if the app's
-    parser failed.
+    """Parsed file with the time of each parser. `baseline_s` is None if pypdf isn't installed; `pages` is 0
+    if the app's parser failed.
     """
 
     path: Path
@@ -28,7 +31,7 @@ class ParsedPdf:
 
 def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
     """Parse every file with both parsers, and return the results. The first file is parsed twice, so that
-    imports aren't measured.
+    imports don't count.
     """
     has_baseline = find_spec("pypdf") is not None
     if not has_baseline:
@@ -44,7 +47,9 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
 
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
-    """Return the peak memory, in MB, of a new worker process that parses only the last, largest file."""
+    """Return the peak memory, in MB, of a new worker process that parses only the largest file, which is the
+    last one.
+    """
     with start_parser(folder, _WORKER_BYTES, files) as worker:
         _parse(worker, files[-1], folder)
         return worker.peak_mb()

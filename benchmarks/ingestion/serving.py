@@ -1,4 +1,4 @@
-"""Speed of the steps after parsing: embedding and indexing at the local servers, and ingestion by the whole
+"""Speed of the steps after parsing: embedding and indexing with the local servers, and ingestion by the whole
 stack.
 """
 
@@ -52,7 +52,7 @@ def running_stack(folder: Path) -> Iterator[LocalStack]:
 
 
 def embed(stack: LocalStack, texts: Sequence[str]) -> float:
-    """Return the seconds it takes to embed the texts, in batches of the size that an activity sends."""
+    """Return the seconds needed to embed the texts, in batches of the same size as the app's."""
     headers = {"Authorization": f"Bearer {stack.secrets.model_key}"}
     address = f"http://127.0.0.1:{stack.ports.model}/v1/embeddings"
     began = time.perf_counter()
@@ -65,12 +65,14 @@ def embed(stack: LocalStack, texts: Sequence[str]) -> float:
 
 
 def _reversed(text: str) -> str:
-    """Return the words in reverse order: a text of equal length that isn't in the model server's cache."""
+    """Return the text with its words in reverse order. It has the same length, but isn't in the model
+    server's cache.
+    """
     return " ".join(reversed(text.split()))
 
 
 def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_BATCH) -> float:
-    """Return the seconds it takes to index the texts, each with one vector."""
+    """Return the seconds needed to index the texts, each with one vector."""
     credential = AzureKeyCredential(stack.secrets.search_key)
     chance = random.Random(1)
     definition = {"name": _INDEX, "fields": _FIELDS, "vectorSearch": _VECTORS}
@@ -114,7 +116,8 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        return 0  # the first ingestion has not created the table yet
+        # The app creates the table with its first ingestion.
+        return 0
     if "failed" in statuses:
         raise RuntimeError("A file could not be ingested; `make ingest-report` shows the reason.")
     return statuses.count("ready")

@@ -33,15 +33,16 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
 """First token after half a second, then 65 tokens a second, as measured for small hosted models."""
-# The limits of a deployment. No simulated user reaches them, but counting has a cost.
+# Limits of a deployment. No simulated user reaches them, but checking them takes time.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
-ALONE_PAUSE_S = 1.0  # mean pause; longer ones would leave too few questions of a single user
+# Mean pause of a single user. With longer ones, the phase would have too few questions.
+ALONE_PAUSE_S = 1.0
 WARM_UP_QUESTIONS = 2
 
 
 def main() -> int:
-    """Run the benchmark, print the result and write the report. Return 1 if there are faults or growing
-    memory.
+    """Run the benchmark, print the result and write the report. Return 1 if there were faults or the memory
+    grew too fast.
     """
     arguments = _arguments()
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
@@ -64,7 +65,7 @@ def main() -> int:
 
 
 async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run both phases, a single user and all users, on one host."""
+    """Measure a single user, then all users, on the same host."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     options: dict[str, Any] = {"base_url": stack.base_url, "limits": limits, "timeout": SILENCE_S}
     async with httpx.AsyncClient(trust_env=False, **options) as client:
@@ -84,7 +85,7 @@ async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str,
 
 
 async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
-    """Ask a few questions first, which open connections and trigger lazy imports."""
+    """Ask a few questions before the measurement, which opens connections and triggers lazy imports."""
     visitor = Visitor(client, stack.token(person(0)), turns(0, 0), 0.0)
     for _ in range(WARM_UP_QUESTIONS):
         await visitor.ask()
@@ -97,7 +98,9 @@ def _visitor(stack: LocalStack, client: httpx.AsyncClient, seed: int, number: in
 async def _phase(
     visitors: Sequence[Visitor], watch: Watch, seconds: float, arrival_s: float
 ) -> dict[str, Any]:
-    """Run one phase and return its summary. The users start evenly spread over `arrival_s` seconds."""
+    """Run one phase and return its summary. The users arrive at regular intervals over `arrival_s`
+    seconds.
+    """
     began = time.monotonic()
     await asyncio.gather(
         *(
@@ -119,21 +122,21 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument(
-        "--seconds", type=float, default=120.0, help="duration of the phase with all users, in seconds"
+        "--seconds", type=float, default=120.0, help="Duration of the phase with all users, in seconds."
     )
     parser.add_argument(
-        "--alone", type=float, default=60.0, help="duration of the phase with a single user, in seconds"
+        "--alone", type=float, default=60.0, help="Duration of the phase with a single user, in seconds."
     )
     parser.add_argument(
         "--pause",
         type=float,
         default=10.0,
-        help="mean pause between an answer and the next question, in seconds",
+        help="Mean pause between an answer and the next question, in seconds.",
     )
     parser.add_argument(
         "--pace",
         default=PACE,
-        help="knobs of the local model (default: %(default)s); an empty text means full speed",
+        help="Knobs of the local model (default: %(default)s). With an empty text, it replies without delay.",
     )
     parser.add_argument("--seed", type=int, default=20251121)
     parser.add_argument("--out", type=Path, default=Path("report.json"))

@@ -1,4 +1,4 @@
-"""The simulated users: their identities, questions and behaviour, drawn from a seed. Pure."""
+"""Simulated users: their identities, questions and behaviour, drawn from a seed. Pure."""
 
 import random
 from collections.abc import Iterator
@@ -24,12 +24,13 @@ FOLLOW_UPS = (
     "Which document is that from?",
     "What else is known about it?",
 )
-_THREAD_LENGTH = (1, 4)  # minimum and maximum number of questions in a thread
+# Minimum and maximum number of questions in a thread.
+_THREAD_LENGTH = (1, 4)
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question to ask. `begins` starts a new thread. `after` is the number of events before the user
+    """Question to ask. `begins` starts a new thread. `after` is the number of events after which the user
     disconnects or cancels.
     """
 
@@ -40,17 +41,15 @@ class Turn:
 
 
 def person(number: int) -> SampleUser:
-    """Return the simulated user with this number. Users alternate between the rights of the two sample
-    users.
+    """Return the simulated user with this number. Every other user has the permissions of the second sample
+    user.
     """
     like = (ANNA, BEN)[number % 2]
     return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)
 
 
 def turns(seed: int, number: int) -> Iterator[Turn]:
-    """Yield an endless sequence of questions for one user. The same seed and number yield the same
-    questions.
-    """
+    """Yield an endless sequence of questions for one user, determined by the seed and the user's number."""
     chance = random.Random(f"{seed}-{number}")
     left = 0
     while True:

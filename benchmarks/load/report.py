@@ -16,11 +16,12 @@ HEADINGS = {"first_event": "first event", "first_token": "first token", "ended":
 GROWTH_LIMIT_MB_PER_MINUTE = 8.0
 """Faster growth is a fault. Memory that Python retains after a burst is less: 1 to 4 were measured."""
 SHOWN_FAULTS = 20
-WORKER = "Functions worker"  # the process that runs the app, as distinct from its host
+# Process that runs the app, as opposed to its host.
+WORKER = "Functions worker"
 
 
 def phase(questions: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
-    """Return the summary of a phase, which lasted from `began` to `ended` (values of time.monotonic())."""
+    """Return the summary of a phase. `began` and `ended` are values of time.monotonic()."""
     seconds = ended - began
     samples = [one for one in watch.samples if began <= one.at <= ended]
     return {
@@ -53,7 +54,9 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def growth(results: dict[str, Any]) -> list[str]:
-    """Return a message for each process whose memory grew too fast in the second half of the phase."""
+    """Return a message for each process whose memory grew too fast in the second half of the phase with all
+    users.
+    """
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
         for name, seen in results["processes"].items()
@@ -62,7 +65,7 @@ def growth(results: dict[str, Any]) -> list[str]:
 
 
 def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
-    """Return both phases as Markdown tables."""
+    """Format the summaries of both phases as Markdown tables."""
     phases = (alone, crowd)
     lines = [f"| | {' | '.join(_heading(one) for one in phases)} |", "|---|---|---|"]
     for name in MOMENTS:
@@ -93,15 +96,16 @@ def _row(values: dict[str, float | None]) -> str:
 
 
 def _times(questions: Sequence[Asked], name: str) -> list[float]:
-    """Return the milliseconds until an event. Users who cancel or reconnect count only for the first
-    event.
+    """Return the milliseconds from each question to an event. Questions that were cancelled or resumed only
+    count for the first event.
     """
     counted = questions if name == "first_event" else [one for one in questions if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]
 
 
 def _at(ranked: Sequence[float], share: float) -> float:
-    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # the percentile by the nearest-rank method
+    # Percentile by the nearest-rank method.
+    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)
 
 
 def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""A simulated user who asks questions, follows the streams, disconnects and resumes, cancels and pauses.
+"""Simulated user who asks questions, follows their streams, disconnects and resumes, cancels and pauses.
 
 Violations of the API's contract are recorded as faults: unexpected statuses, gaps in event numbers, and
 streams without a final event.
@@ -17,13 +17,15 @@ import httpx
 from benchmarks.load.crowd import Turn
 
 _ENDS = ("complete", "error")
-SILENCE_S = 30.0  # the app sends a comment every 15 s
-GIVE_UP_S = 90.0  # per question, over all connections; the time budget of a run is 25 s
+# Seconds without data after which a stream counts as broken. The app sends a comment every 15 s.
+SILENCE_S = 30.0
+# Time limit per question, over all connections. The time budget of a run is 25 s.
+GIVE_UP_S = 90.0
 
 
 @dataclass
 class Asked:
-    """A question as seen by its client. Times are values of time.monotonic(); None means that the event never
+    """Question as its client sees it. Times are values of time.monotonic(), or None if the event never
     occurred.
     """
 
@@ -46,10 +48,10 @@ class Asked:
 
 
 class Visitor:
-    """A simulated user who asks the next question a pause after each answer."""
+    """Simulated user who asks a question, waits for the answer, pauses, and asks the next question."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, turns: Iterator[Turn], pause_s: float) -> None:
-        """Create a user. Pauses are drawn uniformly between half and one and a half times `pause_s`."""
+        """Create a user. Each pause is drawn uniformly between 0.5 and 1.5 times `pause_s`."""
         self._client = client
         self._headers = {"Authorization": f"Bearer {token}"}
         self._turns = turns

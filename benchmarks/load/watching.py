@@ -15,7 +15,9 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident memory (MB) and CPU time (seconds) of each process at a time of time.monotonic()."""
+    """Resident memory (MB) and CPU time (seconds) of each process at a certain time, a value of
+    time.monotonic().
+    """
 
     at: float
     rss_mb: Mapping[str, float]
@@ -24,8 +26,8 @@ class Sample:
 
 @dataclass
 class Watch:
-    """Samples of the watched processes. `probes_ms` are the durations of GET /api/health, which show delays
-    of the event loop.
+    """Samples of the monitored processes. `probes_ms` contains the durations of GET /api/health, which show
+    delays of the event loop.
     """
 
     pids: Mapping[str, int]
@@ -33,7 +35,7 @@ class Watch:
     probes_ms: list[tuple[float, float]] = field(default_factory=list)
 
     async def keep(self, client: httpx.AsyncClient) -> None:
-        """Take a sample and probe the host every second, until cancelled."""
+        """Take a sample and send a request to the host every second, until cancelled."""
         processes = {name: psutil.Process(pid) for name, pid in self.pids.items()}
         while True:
             self.samples.append(_look(processes))
@@ -44,8 +46,8 @@ class Watch:
 
 
 def _look(processes: Mapping[str, psutil.Process]) -> Sample:
-    """Return the resource use of each process and its children. Children that are watched themselves are
-    excluded.
+    """Return the memory and CPU time of each process with its children. Children that are monitored
+    separately don't count.
     """
     rss, cpu = {}, {}
     watched = {process.pid for process in processes.values()}
@@ -60,7 +62,8 @@ def _look(processes: Mapping[str, psutil.Process]) -> Sample:
 
 def slope_mb_per_minute(points: list[tuple[float, float]]) -> float:
     """Return the slope of a least-squares line through (seconds, MB) points, in MB per minute."""
-    if len(points) < 2:  # a line needs at least two points
+    # A line needs at least two points.
+    if len(points) < 2:
         return 0.0
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)

@@ -33,8 +33,8 @@ MOST_CLIENTS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """The results of one scenario. `ratio` compares the p50 times with one client and the throughputs with
-    several; above 1, the search server is faster.
+    """Results of one scenario. `ratio` compares p50 times with one client, and throughputs with several.
+    Above 1, the search server is faster.
     """
 
     mode: str
@@ -67,7 +67,7 @@ def main() -> None:
         )
         rows = []
         for scenario in scenarios:
-            # Alternate between the servers, so that other load affects both equally.
+            # Measure both servers in turn, so that other load affects them equally.
             ours = asking_server.measure(scenario, arguments.seconds)
             rows.append(_row(scenario, ours, asking_baseline.measure(scenario, arguments.seconds)))
     _report(arguments.out, arguments.blocks, loaded, rows)
@@ -93,15 +93,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--blocks", type=int, default=100_000)
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="duration of each scenario for each server, in seconds"
+        "--seconds", type=float, default=5.0, help="Duration of each scenario for each server, in seconds."
     )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     return parser.parse_args()
 
 
 def _start(command: list[str], stack: ExitStack) -> str:
-    """Start a server process and return its URL once it responds. The process is stopped when `stack`
-    closes.
+    """Start a server process, and return its URL once it responds. The process ends when `stack` is
+    closed.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -121,7 +121,8 @@ def _start(command: list[str], stack: ExitStack) -> str:
 
 
 def _load(endpoint: str, count: int, *, define: bool) -> float:
-    """Upload the corpus. Return the seconds spent in requests, without the generation of the blocks.
+    """Upload the generated blocks. Return the seconds spent in requests; the time to generate the blocks
+    doesn't count.
 
     Uses plain HTTP, because the SDK's serialiser is slower than either server.
     """

@@ -1,4 +1,4 @@
-"""The baseline: SQLite FTS5 and numpy behind the same HTTP requests, a version that takes a day to write.
+"""Baseline server: SQLite FTS5 and numpy behind the same HTTP API, as one could write it within a day.
 
 It supports only what the benchmark sends: uploads, and searches with text, one vector and the security
 filter, which is evaluated for every query. `python -m benchmarks.search.baseline --port N --data FOLDER`.
@@ -80,7 +80,7 @@ class Baseline:
         else:
             marks = ",".join("?" * len(readers))
             query = (
-                # The plus prevents SQLite from repeating the text search for every readable block.
+                # The plus keeps SQLite from repeating the text search for every readable block.
                 "SELECT rowid FROM texts WHERE texts MATCH ? AND +rowid IN"
                 f" (SELECT slot FROM readers WHERE principal IN ({marks})) ORDER BY rank LIMIT ?"
             )

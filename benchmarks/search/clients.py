@@ -22,8 +22,8 @@ SELECT = ["block_id", "content", "page_number"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of search to measure. `share` is the readable percentage of blocks, None without a filter. With
-    `cold`, every request has a different filter.
+    """Kind of search to measure. `share` is the percentage of blocks that the user may read, or None without
+    a filter. If `cold` is set, every request has a different filter.
     """
 
     mode: str
@@ -39,9 +39,7 @@ class Measured:
 
 
 class Clients:
-    """The client processes of one server. They are started once, because starting takes longer than a
-    scenario.
-    """
+    """Client processes of one server. They are reused, because starting them takes longer than a scenario."""
 
     def __init__(self, endpoint: str, most: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -53,7 +51,9 @@ class Clients:
             pool.join()
 
     def measure(self, scenario: Scenario, seconds: float) -> Measured:
-        """Run a scenario for `seconds` and return its latencies. All clients start at the same moment."""
+        """Run a scenario for `seconds` with all its clients, which start at the same moment. Return the
+        latencies and the throughput.
+        """
         pool = self._pools[scenario.clients]
         numbers = range(scenario.clients)
         pool.starmap(_warm_up, [(scenario, number) for number in numbers], chunksize=1)
@@ -64,7 +64,7 @@ class Clients:
         return Measured(latencies, len(latencies) / seconds)
 
 
-# Each client process has its own instances.
+# Variables of a client process. Each process has separate ones.
 _clients: list[SearchClient] = []
 _questions: list[Question] = []
 
@@ -82,7 +82,7 @@ def _warm_up(scenario: Scenario, number: int) -> None:
 def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[float]:
     offset = number * QUESTIONS // scenario.clients
     latencies: list[float] = []
-    # The wait also ensures that each process takes exactly one task.
+    # Wait for the common start. Meanwhile, no process can take a second task.
     time.sleep(max(0.0, start - time.monotonic()))
     while (started := time.monotonic()) < end:
         turn = len(latencies)

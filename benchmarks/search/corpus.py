@@ -13,7 +13,7 @@ TOPICS = 200
 SEED = 12
 INDEX = "blocks"
 
-# The principals by the percentage of blocks that each may read. The owner may read every block.
+# Principals by the percentage of blocks that each may read. The owner may read every block.
 PRINCIPALS = {0.5: "group-tiny", 5.0: "group-small", 50.0: "group-half"}
 
 FIELDS: list[dict[str, Any]] = [
@@ -54,8 +54,8 @@ class Question:
 
 
 def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield `count` blocks in batches of `size`. Each block has 120 to 200 words and a vector, both of one
-    topic.
+    """Yield `count` generated blocks in batches of `size`. The 120 to 200 words and the vector of a block
+    belong to the same topic.
     """
     chance = np.random.default_rng(SEED)
     centres = _centres()
@@ -64,7 +64,9 @@ def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
 
 
 def questions(count: int) -> list[Question]:
-    """Return questions with three to five words of one topic and a vector near the topic's centre."""
+    """Return generated questions. Each has three to five words of one topic and a vector near the centre of
+    that topic.
+    """
     chance = np.random.default_rng(SEED + 1)
     centres = _centres()
     result = []
@@ -76,8 +78,8 @@ def questions(count: int) -> list[Question]:
 
 
 def acl_filter(share: float | None, extra: str = "") -> str | None:
-    """Return the security filter of a user who may read this percentage of blocks. `extra` adds a
-    principal.
+    """Return the security filter of a user who may read this percentage of the blocks. `extra` is another
+    principal in the filter.
     """
     if share is None:
         return None
@@ -103,8 +105,8 @@ def _block(chance: np.random.Generator, centres: npt.NDArray[np.float64], number
 
 
 def _words(chance: np.random.Generator, topic: int, count: int) -> list[str]:
-    """Return random words: half from the whole vocabulary by frequency, half from the topic's hundred
-    words.
+    """Return random words. Half are drawn from the whole vocabulary by frequency, half from the hundred words
+    of the topic.
     """
     common = chance.zipf(1.3, count) % WORDS
     own = topic * 100 + chance.integers(0, 100, count)

@@ -1,3 +1,3 @@
-"""Comparison of a SharePoint library's first synchronisation with the ingestion of the same files from
+"""Comparison of the first synchronisation of a SharePoint library with the ingestion of the same files from
 blobs.
 """

@@ -46,7 +46,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """The measurements of one ingestion of all files.
+    """Measurements of one ingestion of all files.
 
     Attributes:
         source: `blobs` or `library`.
@@ -67,7 +67,8 @@ def main() -> int:
     """Run the benchmark and write the report. Return 1 if a limit is exceeded."""
     arguments = _arguments()
     with TemporaryDirectory(prefix="groundwork-sharepoint-") as folder, SharePointServer() as server:
-        server.drive("Empty", site=_SITE)  # a site exists only if it has a library
+        # A site only exists if it has a library.
+        server.drive("Empty", site=_SITE)
         values = {**server.settings(_SITE), **server.environment}
         overrides = {name: str(value) for name, value in values.items()}
         with LocalStack(StackSettings(FREE_PORTS, Path(folder)), overrides) as stack:
@@ -80,15 +81,18 @@ def main() -> int:
 
 
 class Comparison:
-    """The batches ingested by one running stack."""
+    """Comparison of batches that one running stack ingests from a library and from blobs."""
 
     def __init__(self, stack: LocalStack, server: SharePointServer) -> None:
         self._stack = stack
         self._server = server
-        self._present = 0  # number of documents in earlier batches
+        # Number of documents in earlier batches.
+        self._present = 0
 
     def measure(self, sizes: Sequence[int], rounds: int) -> dict[str, object]:
-        """Ingest all batches, and return the ratios of the times, the memory growth and the verdict."""
+        """Ingest all batches, and return the ratios of their times, the growth of the memory, and whether
+        both are within their limits.
+        """
         warm = self._ingest("blobs", 20), self._ingest("library", 20)
         batches = []
         for files in sizes:
@@ -122,9 +126,12 @@ class Comparison:
         )
 
     def _put(self, texts: list[str]) -> float:
-        """Start the host and upload the texts to blobs, each after its sidecar. Return the start time."""
+        """Start the host, and upload the texts to blobs, each after its access list. Return the time of the
+        start.
+        """
         self._stack.start_host()
-        time.sleep(_SETTLE_S)  # until the first timer run has ended
+        # Wait until the first run of the timer has ended.
+        time.sleep(_SETTLE_S)
         began = time.perf_counter()
         connection = self._stack.storage_connection_string
         with (
@@ -143,8 +150,8 @@ class Comparison:
         return began
 
     def _mirror(self, texts: list[str]) -> float:
-        """Fill a new library and start the host, which synchronises it. Return the time of its first
-        request.
+        """Fill a new library, and start the host, which synchronises it. Return the time of the first request
+        to the library.
         """
         drive = self._server.drive(f"Notes {self._present}", site=_SITE)
         for place, text in enumerate(texts):
@@ -162,7 +169,7 @@ class Comparison:
         self._server.on_request = note
         self._stack.start_host()
         if not started.wait(_TIMEOUT_S):
-            raise RuntimeError("The synchronisation did not start.")
+            raise RuntimeError("The synchronisation of the library did not start.")
         self._server.on_request = lambda _: None
         return moments[0]
 
@@ -181,14 +188,15 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        return 0  # the first ingestion has not created the table yet
+        # The app creates the table with its first ingestion.
+        return 0
     if "failed" in statuses:
         raise RuntimeError("A file could not be ingested; see the log of the host.")
     return statuses.count("ready")
 
 
 def ratio_of(batches: Sequence[Batch], files: int) -> float:
-    """Return the median time of the library batches with `files` files, divided by that of the blob
+    """Return the median time of the library batches with this number of files, divided by that of the blob
     batches.
     """
     medians = {
@@ -220,9 +228,15 @@ def _text(number: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sharepoint", description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON report to write")
-    parser.add_argument("--files", type=int, nargs="+", default=[1000], help="number of files in each batch")
-    parser.add_argument("--rounds", type=int, default=3, help="number of batches per source and size")
+    parser.add_argument("--out", type=Path, help="JSON file to which the report is written.")
+    parser.add_argument(
+        "--files",
+        type=int,
+        nargs="+",
+        default=[1000],
+        help=("Number of files in each batch. Several numbers may be given."),
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="Number of batches per source and size.")
     return parser.parse_args()
 
 

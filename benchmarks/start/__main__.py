@@ -21,14 +21,14 @@ MAX_CPU_RATIO = 1.15
 MAX_MEMORY_RATIO = 1.1
 MAX_COLD_AGENT_S = 1.0
 MAX_WARM_AGENT_S = 0.05
-# getrusage reports kilobytes on Linux and bytes on macOS.
+# getrusage reports memory in kilobytes on Linux, and in bytes on macOS.
 PEAK_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The measurements of one new process. `warm_s` is the slowest of many repeated creations, or 0 if there
-    are none.
+    """Measurements of one new process. `warm_s` is the slowest of many repeated creations, or 0 if there were
+    none.
     """
 
     seconds: float
@@ -56,7 +56,9 @@ def measure(probe: str) -> Measurement:
 
 
 def measure_in_turns(probes: dict[str, str], runs: int) -> dict[str, list[Measurement]]:
-    """Run every probe `runs` times, alternating. A first round, which fills the file cache, is discarded."""
+    """Run all probes in turn, `runs` times each. An additional first round fills the file cache and isn't
+    measured.
+    """
     rounds = [{name: measure(probe) for name, probe in probes.items()} for _ in range(runs + 1)]
     return {name: [one[name] for one in rounds[1:]] for name in probes}
 
@@ -65,7 +67,7 @@ def main() -> int:
     """Run the benchmark and print the results. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
     parser.add_argument(
-        "--runs", type=int, default=7, help="number of processes for each variant (default: %(default)s)"
+        "--runs", type=int, default=7, help="Number of processes for each variant (default: %(default)s)."
     )
     runs = parser.parse_args().runs
     seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)
@@ -91,7 +93,7 @@ def median(measurements: list[Measurement], field: str) -> float:
 
 
 def verdict(name: str, value: float, limit: float, unit: str) -> bool:
-    """Print a target and whether the value meets it. Return the verdict."""
+    """Print a target and whether the value meets it. Return whether it does."""
     is_met = value <= limit
     print(f"{name:<22}{value:9.4f}{unit} (at most {limit}{unit}): {'met' if is_met else 'MISSED'}")
     return is_met

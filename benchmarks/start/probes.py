@@ -1,4 +1,5 @@
-"""Probes: code that a new process runs to import or create something and print its time and memory as JSON.
+"""Probes: code that a new process runs to import or create something. It prints the time and memory needed as
+JSON.
 
 A probe is run by `python -c`, so that nothing of this process is imported before the measurement.
 """
@@ -13,7 +14,7 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak, **extra}))
 """
 
-# The minimum that every Python function app with streaming and orchestrations imports.
+# Imports that every Python function app with streaming and orchestrations needs.
 BASE_IMPORTS = f"""{_HEAD}
 import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi
 extra = {{}}
@@ -24,7 +25,7 @@ import function_app
 extra = {{}}
 {_TAIL}"""
 
-# No server is needed at these addresses, because creating a client doesn't connect.
+# Addresses without a server, because creating a client doesn't connect to it.
 AGENT_SETTINGS = {
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",

@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
-    """Run the steps on a local stack started for this call. A single step reuses the data of earlier
-    calls.
+    """Run the steps on a local stack, which is started for this call and stopped afterwards. A call with a
+    single step reuses the data of earlier calls.
     """
     target = LocalTarget((options.out / "stack").resolve(), ROOT)
     try:
@@ -95,7 +95,7 @@ def _perform(step: Step, world: World, evidence: Evidence, out: Path) -> Evidenc
 
 
 def _dry_run(place: Place) -> int:
-    """Print the commands that each step would call, in order, without calling any."""
+    """Print the commands that each step would call, in order, without calling them."""
     target = AzureTarget(
         place, DryShell(ROOT, _show), ROOT, sleep=lambda _seconds: None, health=lambda _url: "ok"
     )
@@ -144,43 +144,47 @@ def _parser() -> Any:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--local", action="store_true", help="use a separate local stack instead of Azure")
-    parser.add_argument("--dry-run", action="store_true", help="print the Azure commands and call none")
+    parser.add_argument("--local", action="store_true", help="Use a separate local stack instead of Azure.")
+    parser.add_argument(
+        "--dry-run", action="store_true", help=("Only print the Azure commands, without calling them.")
+    )
     parser.add_argument(
         "--step",
         action="append",
         choices=ORDER,
-        help="run only this step; may be repeated (default: all steps)",
+        help="Run only this step. Repeat the option for several steps (default: all steps).",
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("build/proof"),
-        help="folder for the evidence (default: %(default)s)",
+        help="Folder for the evidence (default: %(default)s).",
     )
-    parser.add_argument("--keep", action="store_true", help="keep the resources after a complete run")
+    parser.add_argument("--keep", action="store_true", help="Keep the Azure resources after a complete run.")
     parser.add_argument(
         "--pause",
         type=float,
         default=None,
-        help="idle time before the cold start, in seconds (default: 900 in Azure)",
+        help="Time without requests before the cold start, in seconds (default: 900 in Azure).",
     )
     parser.add_argument(
         "--environment",
         default="groundwork-proof",
-        help="name of the azd environment (default: %(default)s)",
-    )
-    parser.add_argument("--subscription", default="", help="id of the subscription")
-    parser.add_argument(
-        "--location", default="swedencentral", help="region of the app (default: %(default)s)"
+        help="Name of the azd environment (default: %(default)s).",
     )
     parser.add_argument(
-        "--openai-location", default="swedencentral", help="region of the models (default: %(default)s)"
+        "--subscription", default="", help=("Id of the Azure subscription that pays for the resources.")
+    )
+    parser.add_argument(
+        "--location", default="swedencentral", help="Region of the app (default: %(default)s)."
+    )
+    parser.add_argument(
+        "--openai-location", default="swedencentral", help="Region of the models (default: %(default)s)."
     )
     parser.add_argument(
         "--as-application",
         action="store_true",
-        help="allow sign-in as an application instead of a user, for pipelines",
+        help="Sign in to Azure as an application instead of a user, for pipelines.",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""Proof steps about answers: questions with known answers, and a restart of the app during a question."""
+"""Proof steps about answers: ask questions with known answers, and restart the app during a question."""
 
 import tempfile
 import time
@@ -18,9 +18,12 @@ from evals.evaluation.source_text import SourceTexts
 from local.run_all.api_client import StreamEvent
 from samples.generate import generate
 
-LEAST_RIGHT = 18  # of 20; a model may misread a question, but quotations must never be false
+# Minimum number of right answers to the 20 questions. A model may misread a question, but quotations must
+# never be false.
+LEAST_RIGHT = 18
 LONG_QUESTION = "Compare the revenue and the energy consumption in the annual reports of 2023 and 2024."
-_FAR_ENOUGH = 3  # number of events before the restart: the plan is ready, but the answer isn't
+# Number of events after which the app is restarted: the plan is ready by then, but the answer isn't.
+_FAR_ENOUGH = 3
 _RESUME_S = 600.0
 _PAUSE_S = 1.0
 
@@ -129,8 +132,8 @@ def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
 
 
 def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
-    """Ask the long question and return all its events. A broken stream is resumed. `happen` is called after
-    each event.
+    """Ask the long question and return all events of its run. `happen` is called after each event, and the
+    stream is resumed when it breaks.
 
     Raises:
         TimeoutError: the run did not end in time.
@@ -157,8 +160,8 @@ def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], No
 
 
 def checks_of_texts(files: list[Path]) -> list[Check]:
-    """Return a check for each known answer that its document contains it. The documents are read without the
-    app.
+    """Return one check per known answer: whether the sample document contains it. The documents are read
+    without the app.
     """
     texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
     checks = []

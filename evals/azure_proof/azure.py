@@ -19,13 +19,18 @@ from evals.azure_proof.code import count_functions
 from evals.azure_proof.evidence import Check, Facts, Outcome, check
 from evals.azure_proof.shell import CommandFailedError, Shell
 
-_SEARCH_API = "2025-03-01-preview"  # no stable version supports `debug` yet
+# Preview version of the API, because no stable version supports `debug` yet.
+_SEARCH_API = "2025-03-01-preview"
 _SEARCH_RESOURCE = "https://search.azure.com"
-_UP_TIMEOUT_S = 3600.0  # usually half an hour, of which the remote build takes ten minutes
-_ROLE_TIMEOUT_S = 900.0  # according to the documentation, a role assignment takes effect within ten minutes
-_TOKEN_LIFE = timedelta(minutes=30)  # shorter than the lifetime of Entra ID's tokens, at least an hour
+# `azd up` usually takes half an hour, of which the remote build takes ten minutes.
+_UP_TIMEOUT_S = 3600.0
+# According to the documentation, a role assignment takes effect within ten minutes.
+_ROLE_TIMEOUT_S = 900.0
+# Entra ID's tokens are valid for at least an hour.
+_TOKEN_LIFE = timedelta(minutes=30)
 _OLDEST_AZD = (1, 26)
-_CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120  # thousands of tokens per minute, the defaults of main.bicep
+# Quotas in thousands of tokens per minute, as in main.bicep.
+_CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120
 _EXAMPLE_ENV = {
     "AZURE_RESOURCE_GROUP": "rg-ENVIRONMENT",
     "AZURE_FUNCTION_APP_NAME": "func-NAME",
@@ -49,7 +54,8 @@ class Place:
     subscription: str
     location: str
     openai_location: str
-    as_application: bool = False  # allows a pipeline to sign in instead of a user
+    # Sign in as an application instead of a user, for pipelines.
+    as_application: bool = False
 
 
 def first_health(url: str) -> str:
@@ -116,11 +122,12 @@ class AzureTarget:
                 *("--location", self.place.location, "--no-prompt"),
             )
         self._azd("env", "set", "AZURE_OPENAI_LOCATION", self.place.openai_location)
-        # The steps of the kit replace the smoke test that azd would run.
+        # Skip the smoke test of azd, which the kit's steps replace.
         self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
-        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there would be no cold start to measure
+        # With an instance that is always ready, there would be no cold start to measure.
+        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")
         self._azd("env", "set", "ALWAYS_READY_DURABLE", "0")
         self._register()
         preview = self._azd("provision", "--preview", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
@@ -180,7 +187,8 @@ class AzureTarget:
             except CommandFailedError:
                 if time.monotonic() > until:
                     raise
-                self.sleep(30)  # the role assignment may not be effective yet
+                # Wait until the role assignment has taken effect.
+                self.sleep(30)
 
     def delete_blob(self, name: str) -> None:
         """Delete a file from the documents container."""
@@ -200,7 +208,7 @@ class AzureTarget:
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the platform found, and the number in the code."""
+        """Return the number of functions that Azure found in the deployment, and the number in the code."""
         count = self._run(
             *("az", "functionapp", "function", "list", *self._app_arguments),
             *("--query", "length(@)", "--output", "tsv"),
@@ -209,8 +217,8 @@ class AzureTarget:
         return int(count or 0), count_functions(self.root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Query the search service directly, with the kit's identity and a constant vector, and return the
-        debug scores.
+        """Send a hybrid query directly to the search service, with the kit's identity and a constant vector.
+        Return the debug information about each hit.
         """
         token = self._run(
             *("az", "account", "get-access-token", "--resource", _SEARCH_RESOURCE),
@@ -234,7 +242,9 @@ class AzureTarget:
         return [row.get("@search.documentDebugInfo") or {} for row in rows]
 
     def bill_command(self) -> str:
-        """Return the command that queries the costs of the resource group, even after its deletion."""
+        """Return an Azure CLI command that queries the costs of the resource group. It also works after the
+        group was deleted.
+        """
         today = datetime.now(UTC).date()
         query = {
             "type": "ActualCost",

@@ -11,9 +11,11 @@ import httpx
 from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 
 CALL_TIMEOUT_S = 120.0
-SILENCE_S = 60.0  # the app sends a comment every 15 s
+# Seconds without data after which a stream counts as broken. The app sends a comment every 15 s.
+SILENCE_S = 60.0
 JsonObject = dict[str, Any]
-_RETRIED = frozenset({429, 502, 503, 504})  # transient statuses, returned during a restart or over a limit
+# Transient statuses, returned during a restart or when a limit is exceeded.
+_RETRIED = frozenset({429, 502, 503, 504})
 _PAUSE_S = 1.0
 
 

@@ -1,4 +1,4 @@
-"""Count of the functions that the code in this checkout registers, made in a separate process."""
+"""Count of the functions in this checkout's code, made in a separate process."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def count_functions(root: Path) -> int:
     Raises:
         subprocess.CalledProcessError: the app can't be imported.
     """
-    # The app doesn't start without settings; these refer to no real service.
+    # The app doesn't start without settings, so pass some that refer to no real service.
     example = json.loads((root / "local.settings.example.json").read_text(encoding="utf-8"))["Values"]
     done = subprocess.run(
         [sys.executable, "-c", _COUNT],

@@ -1,17 +1,21 @@
-"""Estimated cost of the run, from metered usage and list prices. The actual bill is available a day later."""
+"""Estimate of what the kit's run cost, from metered usage and list prices. The actual bill is available a day
+later.
+"""
 
 from datetime import UTC, datetime
 
 from evals.azure_proof.evidence import Evidence, Outcome
 from evals.azure_proof.target import World
 
-# The list prices of docs/cost-and-size.md, in US dollars; contracts may differ.
-CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13  # per million tokens
-READ_SHARE = 0.84  # input share of a question's tokens: 6,100 read, 1,200 written
+# List prices in docs/cost-and-size.md, in US dollars per million tokens. Contracts may differ.
+CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13
+# Share of input in the tokens of a question: 6,100 read, 1,200 written.
+READ_SHARE = 0.84
 SEARCH_UNIT_HOUR = 75 / 730
 PAGES_THOUSAND = 0.691
 SAMPLE_PAGES = 33
-GB_SECOND = 0.000026  # price of a busy instance
+# Price of a busy instance per GB and second, in US dollars.
+GB_SECOND = 0.000026
 INSTANCE_GB = 2
 
 
@@ -24,7 +28,7 @@ def estimate(world: World, evidence: Evidence) -> Outcome:
     models = tokens * (READ_SHARE * CHAT_READ + (1 - READ_SHARE) * CHAT_WRITE) / 1e6
     documents = SAMPLE_PAGES * PAGES_THOUSAND / 1000
     search = max(hours, 1) * SEARCH_UNIT_HOUR
-    # An upper limit: two groups of instances that are always busy.
+    # This is an upper limit: it assumes two groups of instances that are always busy.
     instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND
     command = world.target.bill_command()
     bill = (f"The bill, from tomorrow on: {command}",) if command else ("Nothing is billed on this machine.",)

@@ -1,5 +1,5 @@
-"""Proof steps about documents: uploads, a file written to and deleted from the container, a narrowed
-permission.
+"""Proof steps about documents: upload files, write and delete a file in the container, and narrow an access
+list.
 """
 
 import json
@@ -16,9 +16,11 @@ from evals.azure_proof.target import World
 from samples.generate import generate
 
 Seen = TypeVar("Seen")
-READY_S = 900.0  # includes the first start of a new deployment, and allows for a busy machine
+# Time limit for an ingestion. It includes the first start of a new deployment, and allows for a busy machine.
+READY_S = 900.0
 _POLL_S = 0.5
-_PROBES = 20  # requests after the first denial, none of which may be granted
+# Requests sent after access was first denied. None of them may succeed.
+_PROBES = 20
 _ENDED = ("ready", "failed")
 
 
@@ -135,7 +137,7 @@ def _status_when_ended(client: AppClient, doc_id: str) -> str:
 
 
 def _until(look: Callable[[], Seen]) -> Seen:
-    """Call `look` repeatedly and return its first truthy result.
+    """Call `look` repeatedly until its result is true, and return that result.
 
     Raises:
         TimeoutError: if no result is truthy within READY_S seconds.

@@ -1,4 +1,4 @@
-"""The evidence of a run: a JSON file that is rewritten after every step, so that single steps can be
+"""Evidence of a proof run: a JSON file that is rewritten after every step, so that single steps can be
 repeated.
 """
 
@@ -17,7 +17,7 @@ class _Frozen(BaseModel):
 
 
 class Check(_Frozen):
-    """A checked expectation with the observed value."""
+    """Expectation that a step checked, with the observed value."""
 
     expected: str
     passed: bool
@@ -51,7 +51,7 @@ class StepResult(_Frozen):
 
 
 class Facts(_Frozen):
-    """The environment and versions that were tested."""
+    """Environment and versions that were tested."""
 
     target: Literal["azure", "local"]
     url: str = ""
@@ -75,7 +75,7 @@ class Evidence(_Frozen):
 
 
 def check(expected: str, seen: object, *, passed: bool) -> Check:
-    """Return a check. The observed value is cut to 300 characters, to keep the report readable."""
+    """Return a check with an expectation and the observed value, which is cut to 300 characters."""
     return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
 
 

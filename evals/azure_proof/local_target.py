@@ -26,8 +26,9 @@ from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.stack_settings import FREE_PORTS, HOST, StackSettings
 from samples.acl import ANNA
 
-_PACE = "ttft=600,tps=15"  # a slow hosted model: an answer takes seconds, as the restart needs
-# The limits of a deployment instead of those of `make run`; the time budget allows for a busy machine.
+# Pace of a slow hosted model: an answer takes several seconds, so that the app can be restarted meanwhile.
+_PACE = "ttft=600,tps=15"
+# Limits of a deployment, which `make run` disables. The time budget allows for a busy machine.
 _LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 
@@ -102,7 +103,7 @@ class LocalTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Within the block, slow the local model down to the pace of a slow hosted one."""
+        """Slow the local model down to the pace of a slow hosted one until the block exits."""
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{_PACE}"})
         try:
@@ -117,12 +118,12 @@ class LocalTarget:
         self._stack.start_host()
 
     def cool_down(self) -> None:
-        """Restart the host, so that the app has to be loaded again."""
+        """Restart the host, so that it has to load the app again."""
         self._stack.stop_host()
         self._stack.start_host()
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions in the log of the host, and the number in the code."""
+        """Return the number of functions that the host has logged, and the number in the code."""
         log = (self._data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
         count = int(re.findall(r"\((\d+) functions\)", log)[-1])
         return count, count_functions(self._root)

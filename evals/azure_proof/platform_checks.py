@@ -16,12 +16,15 @@ from local.run_all.api_client import StreamEvent
 FACT = "What is the maximum operating pressure of the Heron 400?"
 _CONTENT_INDEX = "content-blocks"
 _ODD_HEADER_S = 15.0
-_FIRST_EVENT_S = 5.0  # limit for a warm app, in which the planning precedes the event
+# Maximum time to the first event of a warm app, which is sent after the planning.
+_FIRST_EVENT_S = 5.0
 _COLD_S = 60.0
-_REQUESTS = 90  # number of requests in one burst; the default limit is 60 per minute
+# Number of requests in a burst. By default, 60 per minute are allowed.
+_REQUESTS = 90
 _AT_ONCE = 10
 _PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
-_NO_CLAIMS = "e30="  # {} in base64
+# The JSON object {} in Base64.
+_NO_CLAIMS = "e30="
 
 
 def platform(world: World) -> Outcome:
@@ -136,7 +139,8 @@ def throttling(world: World) -> Outcome:
     succeed.
     """
     with world.client() as client:
-        client.call("GET", "/api/me")  # fetches the token, so that it isn't part of the measurement
+        # Fetch the token before the measurement starts.
+        client.call("GET", "/api/me")
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = list(pool.map(lambda _: _search(client), range(_REQUESTS)))
         refused = [answer for answer in answers if answer.status_code == httpx.codes.TOO_MANY_REQUESTS]
@@ -155,7 +159,9 @@ def throttling(world: World) -> Outcome:
 
 
 def _odd_header(client: AppClient) -> Any:
-    """Return the status of a request with a non-ASCII header; the official host may never respond to it."""
+    """Return the status of a request with a non-ASCII header, or the name of the error. The official host may
+    never respond to such a request.
+    """
     headers = [(b"X-Proof", "ä".encode())]
     try:
         return httpx.get(f"{client.url}/api/health", headers=headers, timeout=_ODD_HEADER_S).status_code

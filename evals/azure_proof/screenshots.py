@@ -35,7 +35,7 @@ def take_pictures(world: World) -> Outcome:
 
 
 def _pictures(browser: Any, world: World) -> list[str]:
-    # Every request carries the token in a header, whereas the browsers of users have the platform's cookie.
+    # Send the token in a header with every request. The browsers of users send the platform's cookie instead.
     headers = {"Authorization": f"Bearer {world.target.token()}"}
     context = browser.new_context(
         locale="en-GB", viewport={"width": _WIDTH, "height": _HEIGHT}, extra_http_headers=headers
@@ -49,7 +49,8 @@ def _pictures(browser: Any, world: World) -> list[str]:
     names = [_save(page, world.out, "answer.png")]
     page.click(".turn:last-child .markdown .chip >> nth=0")
     page.wait_for_selector(".page-picture .mark")
-    page.wait_for_timeout(1000)  # until the page has scrolled to the highlighted quotation
+    # Wait until the page has scrolled to the highlighted quotation.
+    page.wait_for_timeout(1000)
     names.append(_save(page, world.out, "source.png"))
     page.goto(f"{world.target.url}/web?view=documents")
     page.wait_for_selector("text=heron-400-manual.pdf")

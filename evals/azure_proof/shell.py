@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-_HOOK = "infra/hooks/postdeploy.sh"  # azd calls it, as azure.yaml configures
-_SHOWN_OF_FAILURE = 1500  # characters from the end of a failed program's output
-# A line of a script that calls az or azd.
+# azd calls this script after a deployment, as configured in azure.yaml.
+_HOOK = "infra/hooks/postdeploy.sh"
+# Number of characters shown from the end of a failed program's output.
+_SHOWN_OF_FAILURE = 1500
+# Matches a line of a shell script that calls az or azd.
 _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
 
 
@@ -40,7 +42,7 @@ class RealShell:
         self._show = show
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """Run a program and return its output. See `Shell.run`."""
+        """Print the command, run it, and return its output. See `Shell.run`."""
         del example
         self._show(f"  $ {shell_text(command)}")
         try:
@@ -66,8 +68,8 @@ class DryShell:
         self.commands: list[str] = []
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """Print a call and return `example`. For scripts of this repository, their Azure commands are printed
-        too.
+        """Print the command and return `example`. For a script of this repository, also print its Azure
+        commands.
         """
         del timeout_s
         self.commands.append(shell_text(command))

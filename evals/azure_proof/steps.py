@@ -1,4 +1,4 @@
-"""The steps of the proof kit in order, and the platform operations that each needs."""
+"""Steps of the proof kit in the order in which they run, with the platform operations that each needs."""
 
 import time
 from collections.abc import Callable

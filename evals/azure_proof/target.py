@@ -1,4 +1,6 @@
-"""The interface of a target: the platform operations that the proof kit needs."""
+"""Interface of the platforms that the proof kit can test: operations that differ between Azure and a local
+stack.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +13,8 @@ from evals.azure_proof.evidence import Facts, Outcome
 
 
 class NotHereError(RuntimeError):
-    """Error raised if the target doesn't support an operation. The check is skipped, with this message as the
-    reason.
+    """Raised if the target doesn't support an operation. The check that needs it is skipped, with this
+    message as the reason.
     """
 
 
@@ -36,7 +38,7 @@ class Target(Protocol):
         ...
 
     def facts(self) -> Facts:
-        """Return the deployed versions and the environment."""
+        """Return the versions and the environment of the deployment."""
         ...
 
     def token(self) -> str:
@@ -52,7 +54,7 @@ class Target(Protocol):
         ...
 
     def slow_model(self) -> Any:
-        """Return a context manager, in whose block answers take long enough to be interrupted."""
+        """Return a context manager that makes answers take long enough to be interrupted."""
         ...
 
     def restart(self) -> None:
@@ -64,7 +66,9 @@ class Target(Protocol):
         ...
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the platform found, and the number in the code."""
+        """Return the number of functions that the platform found in the deployment, and the number in the
+        code.
+        """
         ...
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
@@ -86,7 +90,7 @@ class Target(Protocol):
 
 @dataclass
 class World:
-    """The context in which steps run: the target and the kit's options.
+    """Context of all steps: the target, and the options of the kit.
 
     Attributes:
         out: folder for evidence and screenshots.

@@ -27,7 +27,8 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 
-BATCH = 5  # questions per start of a host, which takes 2 s
+# Number of questions per start of a host, which takes 2 s.
+BATCH = 5
 
 
 def main() -> int:
@@ -55,8 +56,7 @@ def main() -> int:
 
 
 def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[Seen]:
-    """Run all batches on parallel stacks, each with its own servers and counters, and return the
-    observations.
+    """Run all batches on several stacks in parallel, and return an observation for each run.
 
     Raises:
         StackError: if a stack doesn't start, dies or rejects a knob.
@@ -76,7 +76,7 @@ def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[See
 
 
 class _Work:
-    """The queue of batches that all lanes share, and the observations so far."""
+    """Queue of batches that all lanes share, with the observations made so far."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._waiting = deque(batches)
@@ -85,7 +85,7 @@ class _Work:
         self.failures: list[Exception] = []
 
     def take(self, number: int, arguments: argparse.Namespace) -> None:
-        """Start a stack, the lane with this number, and process batches until the queue is empty."""
+        """Start a stack for lane `number`, and process batches on it until the queue is empty."""
         try:
             for seen in self._lane(number, arguments):
                 self.runs.append(seen)
@@ -125,29 +125,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     parser.add_argument(
-        "--seed", type=int, default=20251121, help="random seed of the questions and the model faults"
+        "--seed", type=int, default=20251121, help="Random seed of the questions and the model faults."
     )
     parser.add_argument(
         "--budget-ms",
         type=int,
         default=25_000,
-        help="MAX_TOTAL_LATENCY_MS; the other time limits are scaled with it",
+        help="Total time budget of a run (MAX_TOTAL_LATENCY_MS). Other time limits are scaled accordingly.",
     )
     parser.add_argument(
-        "--lanes", type=int, default=3, help="number of parallel stacks (default: %(default)s)"
+        "--lanes", type=int, default=3, help="Number of parallel stacks (default: %(default)s)."
     )
-    parser.add_argument("--at-once", type=int, default=1, help="concurrent questions per stack")
+    parser.add_argument("--at-once", type=int, default=1, help="Number of concurrent questions per stack.")
     parser.add_argument(
         "--batch",
         type=int,
         default=BATCH,
-        help="number of questions between restarts of a host (default: %(default)s)",
+        help="Number of questions between restarts of a host (default: %(default)s).",
     )
     parser.add_argument(
         "--faults",
         type=lambda listed: listed.split(","),
         default=(),
-        help="only these scenarios, separated by commas",
+        help="Names of the fault scenarios to run, separated by commas (default: all).",
     )
     return parser.parse_args()
 

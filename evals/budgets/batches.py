@@ -1,4 +1,5 @@
-"""Plan of an evaluation: batches of questions with the model fault of each. Pure: a seed determines the plan.
+"""Plan of a budget evaluation: batches of questions, each with a model fault. Pure: the seed determines the
+plan.
 
 Knobs are part of the model's name, which is a setting of the host, so runs are grouped in batches with one
 host each.
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from evals.budgets.questions import DELEGATED, QUESTIONS, Question
 
 MODEL = "groundwork-extractive"
-# The model faults that are tested alone. `only=` limits a fault to some calls, because a model that always
+# Model faults that are tested separately. `only=` limits a fault to some calls, because a model that always
 # fails never delegates to a sub-agent.
 FAULTS: Mapping[str, tuple[str, ...]] = {
     "none": ("",),
@@ -92,8 +93,8 @@ class Batch:
 
 
 def plan(runs: int, seed: int, size: int, faults: Sequence[str] = ()) -> list[Batch]:
-    """Return batches of at most `size` questions, `runs` questions in total. `faults` limits the batches to
-    some faults.
+    """Return batches with `runs` questions in total, at most `size` in each. If `faults` is given, only these
+    model faults are used.
 
     A third has single faults, in turn; the rest combines two or uses random ones (chaos).
     """
@@ -129,7 +130,7 @@ def _mixed(chance: random.Random) -> tuple[str, str]:
 
 
 def _questions(chance: random.Random, count: int) -> tuple[Question, ...]:
-    """Return distinct questions in random order. Two thirds are of kinds that sub-agents work on."""
+    """Return distinct questions in random order, two thirds of which sub-agents work on."""
     deep = [question for question in QUESTIONS if question.kind in DELEGATED]
     other = [question for question in QUESTIONS if question.kind not in DELEGATED]
     chosen = chance.sample(deep, min(-(-count * 2 // 3), len(deep)))

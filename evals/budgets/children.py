@@ -1,4 +1,4 @@
-"""The child orchestrations of a run, read from the Durable Functions client API."""
+"""Client that reads the child orchestrations of a run from the Durable Functions API."""
 
 import json
 import time
@@ -10,7 +10,8 @@ import httpx
 
 from local.run_all.stack import LocalStack
 
-GRACE_S = 1.0  # permitted overrun of a child's deadline
+# Time that a child may run beyond its deadline.
+GRACE_S = 1.0
 _POLL_S = 0.1
 _PREFIX = "/runtime/webhooks/durabletask/instances"
 _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
@@ -38,7 +39,7 @@ class Child:
 
 
 class Instances:
-    """Client for the orchestration instances of one host. `grace_s` may be increased for a slow machine."""
+    """Client for the orchestrations of one host. `grace_s` may be increased for a slow machine."""
 
     def __init__(self, stack: LocalStack, grace_s: float = GRACE_S) -> None:
         self._stack = stack
@@ -49,8 +50,8 @@ class Instances:
         self._http.close()
 
     def wait_until_settled(self, run_id: str) -> list[Child]:
-        """Wait until every child of the run has ended or overrun its deadline by the grace period, and return
-        the children.
+        """Wait until no child of the run is still within its deadline and the grace period, and return all
+        children.
         """
         while True:
             children = [self._child(instance) for instance in self._below(run_id)]
@@ -80,7 +81,9 @@ class Instances:
         return Child(instance["instanceId"], deadline, instance["runtimeStatus"], ended, self._grace_s)
 
     def _ended_at(self, instance: dict[str, Any]) -> float:
-        """Return the end time of a child from its history, because the status has only whole seconds."""
+        """Return the time at which a child ended. It is read from the history, because the status contains
+        only whole seconds.
+        """
         address = f"{self._stack.base_url}{_PREFIX}/{instance['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
         moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]
@@ -88,13 +91,15 @@ class Instances:
 
 
 def _deadline(instance: dict[str, Any]) -> float:
-    """Return the deadline in the child's custom status, or its start time if it ended before it set one."""
+    """Return the deadline of a child from its custom status. If the child ended before it set one, return its
+    start time.
+    """
     status = _plain(instance.get("customStatus") or {})
     return _moment(status.get("deadline") or instance["createdTime"])
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return the object in a value that an SDK encoded as nested JSON text or as a list with one item."""
+    """Decode an object that an SDK has encoded as nested JSON text or as a list with one item."""
     while isinstance(value, str):
         value = json.loads(value)
     result: dict[str, Any] = value[0] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""A client that asks a question and reads its events to the end. It reconnects when the stream breaks."""
+"""Client that asks a question and reads its events to the end, reconnecting when the stream breaks."""
 
 import contextlib
 import http.client
@@ -10,14 +10,16 @@ from typing import Any
 
 from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 
-SILENCE_S = 20.0  # the app sends a comment every 15 s
-PAUSE_S = 0.1  # before reconnecting
+# Seconds without data after which a stream counts as broken. The app sends a comment every 15 s.
+SILENCE_S = 20.0
+# Pause before reconnecting.
+PAUSE_S = 0.1
 Watcher = Callable[[StreamEvent], None]
 
 
 @dataclass
 class Followed:
-    """The events that a reader of one run has received.
+    """Events that the reader of a run has received.
 
     Attributes:
         began, ended: time.monotonic() when the question (or a choice) was sent, and at the last event.
@@ -47,8 +49,8 @@ class Caller:
     def ask(
         self, question: str, give_up_s: float, watch: Watcher = lambda _: None, agent: str | None = None
     ) -> Followed:
-        """Ask a question and read its events to the end, for at most `give_up_s` seconds. `watch` is called
-        with each event.
+        """Ask a question and read its events until the run ends or `give_up_s` seconds have passed. `watch`
+        is called with each event.
 
         Raises:
             OSError, http.client.HTTPException: if the question isn't accepted.
@@ -113,15 +115,15 @@ class Caller:
                     self._choose(seen)
 
     def _choose(self, seen: Followed) -> None:
-        """Choose the first option of a clarification, and restart the clock: a user's time doesn't count for
-        the run.
+        """Choose the first option of a clarification, and restart the clock, because the time budget doesn't
+        include the user's time.
         """
         self.call("POST", f"/api/runs/{seen.run_id}/answer", {"choice": 1})
         seen.began = time.monotonic()
 
 
 def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
-    # Comments are lines too, so the time is also checked while a run sends no events.
+    # Comments are lines, too, so the time is checked even while the run sends no events.
     for line in response:
         yield line
         if time.monotonic() - seen.began > give_up_s:

@@ -21,8 +21,10 @@ from local.run_all.stack_settings import StackError
 from samples.acl import ANNA
 
 CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
-GIVE_UP_S = 40.0  # beyond the budget, then a run counts as stuck
-SETTLE_S = 20.0  # an orchestration ends after its last event; the durable loops poll in between
+# Seconds beyond the time budget after which a run counts as stuck.
+GIVE_UP_S = 40.0
+# An orchestration ends some time after its last event, because the durable loops poll.
+SETTLE_S = 20.0
 CONTRACT = {
     "MAX_TOTAL_LATENCY_MS": 25_000,
     "MIN_REMAINING_LATENCY_TO_DELEGATE_MS": 12_000,
@@ -30,19 +32,20 @@ CONTRACT = {
     "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
     "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
 }
-# An open circuit breaker would prevent sub-agents, which are measured here, in all later runs.
+# Disable the circuit breaker: once open, it would prevent sub-agents in all later runs.
 NO_BREAK = {
-    "BUDGET_PRESET": "tight",  # budgets low enough for ordinary questions to reach
+    # Token and cost budgets so low that ordinary questions reach them.
+    "BUDGET_PRESET": "tight",
     "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
     "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
     "CIRCUIT_BREAKER_COOLDOWN_SECONDS": "1",
 }
-# The samples are so short that, by default, comparing or summarising them needs no sub-agent.
+# The samples are so short that comparing or summarising them needs no sub-agent by default.
 ALL_DELEGATE = {"WHOLE_DOCUMENTS_TOKENS": "0"}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:
-    """Return the settings of all time limits for a total budget, in the proportions of CONTRACT."""
+    """Return the settings of all time limits, scaled to a total budget in the proportions of CONTRACT."""
     share = budget_ms / CONTRACT["MAX_TOTAL_LATENCY_MS"]
     return {name: str(round(milliseconds * share)) for name, milliseconds in CONTRACT.items()}
 
@@ -65,7 +68,8 @@ class Lane:
     child_grace_s: float = GRACE_S
 
     def run(self, batch: Batch) -> Iterator[Seen]:
-        """Start the host with the batch's model and settings, ask its questions and yield the observations.
+        """Start the host with the batch's model and settings, ask the batch's questions, and yield an
+        observation of each run.
 
         Raises:
             StackError: if the model server rejects a knob.
@@ -94,7 +98,9 @@ class Lane:
         return statistics
 
     def _check_knobs(self, model: str) -> None:
-        """Raise an error if the model server rejects a knob. A misspelt fault would otherwise never occur."""
+        """Raise an error if the model server rejects a knob. Otherwise, a misspelt fault would silently never
+        occur.
+        """
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}"
         answered = httpx.get(address, headers=headers, timeout=60)
@@ -126,8 +132,8 @@ class Asking:
 
 
 def observe(asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None) -> Seen:
-    """Return the observation of a run whose stream has ended. `before` are the model server's earlier
-    counters, or None.
+    """Return the observation of a run whose stream has ended. `before` contains the model server's counters
+    before the run, or None if they can't be attributed to it.
     """
     children = asking.instances.wait_until_settled(followed.run_id)
     is_open = _stays_open(asking.instances, followed.run_id)
@@ -158,7 +164,7 @@ def observe(asking: Asking, question: Question, followed: Followed, before: Mapp
 
 
 def _refused(asking: Asking, question: Question, why: str) -> Seen:
-    """Return the observation of a question that was not accepted, recorded as a run that never ended."""
+    """Return the observation of a question that the app refused. It is recorded as a run that never ended."""
     return Seen(
         fault=asking.batch.fault,
         knobs=asking.batch.knobs,
@@ -186,8 +192,8 @@ def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
-    """Return the tokens and calls between two readings of the counters. Resetting these would restart the
-    injected faults.
+    """Return the tokens and calls counted between two readings of the model server's counters. They aren't
+    reset, because that would restart the injected faults.
     """
     calls = after["calls"]["count"] - before["calls"]["count"]
     latest = after["calls"]["latest"][-calls:] if calls else []
@@ -201,5 +207,5 @@ def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
 
 
 def _largest(calls: Sequence[tuple[str, int, int]]) -> int:
-    """Return the tokens of the largest call, prompt and reply together."""
+    """Return the number of tokens in the largest call, including its prompt and its reply."""
     return max((prompt + completion for _, prompt, completion in calls), default=0)

@@ -1,4 +1,4 @@
-"""Questions about the samples, grouped by the kind of work that they are likely to cause."""
+"""Questions about the samples, grouped by the kind of work that they cause."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -12,7 +12,7 @@ _BINS_MS = (0, 100, 250, 500, 750, 1000, 2000, 5000, 10_000)
 
 
 def report(runs: Sequence[Seen]) -> dict[str, Any]:
-    """Return the complete report as JSON fields, without a description of the machine."""
+    """Return the report as a JSON object. A description of the machine is added by the caller."""
     return {
         **promises(runs),
         "budget_ms": sorted({run.limits.latency_ms for run in runs}),
@@ -34,7 +34,9 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
 
 
 def promises(runs: Sequence[Seen]) -> dict[str, float]:
-    """Return the measures of the guarantees. All except `runs` and `worst_overrun_ms` must be 0."""
+    """Return how often each guarantee was violated. All numbers except `runs` and `worst_overrun_ms` must be
+    0.
+    """
     return {
         "runs": len(runs),
         "over_budget": sum(run.is_over_budget for run in runs),
@@ -63,7 +65,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def histogram(values: Sequence[float]) -> dict[str, int]:
-    """Return a histogram: the number of values between consecutive bounds."""
+    """Return the number of values in each bin of a fixed histogram of milliseconds."""
     counts = dict.fromkeys([*(f"<= {bound}" for bound in _BINS_MS), "more"], 0)
     for value in values:
         name = next((f"<= {bound}" for bound in _BINS_MS if value <= bound), "more")
@@ -72,7 +74,7 @@ def histogram(values: Sequence[float]) -> dict[str, int]:
 
 
 def as_text(measures: Mapping[str, Any]) -> str:
-    """Return the report as text: the guarantees, a line for each fault, and one for each defective run."""
+    """Format the report as text: totals, a table of faults, and a line for each run with a defect."""
     head = ", ".join(f"{name} {measures[name]}" for name in promises(()))
     lines = [head, "", "| fault | runs | delegated | children | wall ms p50 | max | outcomes | broken |"]
     lines.append("|---|---|---|---|---|---|---|---|")
@@ -108,7 +110,7 @@ def _child_ends(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def _row(run: Seen) -> dict[str, Any]:
-    """Return the row of a run for the report, without texts that come from documents."""
+    """Return the row for a run in the report. Texts that come from documents are left out."""
     last = run.last_event
     return {
         "defects": list(run.defects),

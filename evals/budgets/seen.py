@@ -8,7 +8,8 @@ from evals.budgets.children import Child
 from evals.budgets.questions import Kind
 from local.run_all.api_client import LAST_EVENTS, StreamEvent
 
-EPSILON_MS = 750.0  # the guaranteed maximum overrun
+# Time by which a run may exceed its budget, according to the guarantee.
+EPSILON_MS = 750.0
 Outcome = Literal["answer", "partial answer with warning", "abstention", "error", "none"]
 
 
@@ -39,7 +40,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Seen:
-    """The observations about one run, made from outside the app.
+    """Everything observed about one run from outside the app.
 
     Attributes:
         wall_ms: from sending the question to the last event; None if it didn't arrive in time.
@@ -109,7 +110,7 @@ class Seen:
 
     @property
     def overrun_ms(self) -> float:
-        """The milliseconds beyond the time budget, or 0 if the run kept it or never ended."""
+        """Milliseconds by which the run exceeded its time budget; 0 if it kept the budget or never ended."""
         return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
 
     @property
@@ -127,15 +128,15 @@ class Seen:
 
     @property
     def excesses(self) -> tuple[str, ...]:
-        """A description of each budget that was exceeded by more than one model call."""
+        """Descriptions of the token and cost budgets that were exceeded by more than one model call."""
         call = self.spent.largest_call if self.spent is not None else self.largest_seen
         excesses = []
         if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
             excesses.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
         usd = [float(view.get("cost_usd") or 0.0) for view in self.views]
         tokens = [int(view.get("tokens") or 0) for view in self.views]
-        # A sub-agent's figures include the call that exceeded its budget, whose size is unknown; estimate it
-        # by the largest call.
+        # The last call may exceed a sub-agent's budget. Its cost is unknown, so estimate it from the tokens
+        # of the largest call.
         largest_usd = max(
             (cost / max(one, 1) * call for cost, one in zip(usd, tokens, strict=True)), default=0.0
         )

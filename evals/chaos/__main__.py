@@ -30,15 +30,19 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
-SETTLE_S = 600.0  # a failing step is retried for 460 s and may restart a minute later
-BATCH = 64  # texts per embedding request: the maximum repeated after one kill
+# A failing step is retried for 460 s, and may restart a minute later.
+SETTLE_S = 600.0
+# Texts per embedding request. One kill may cause at most this many texts to be embedded again.
+BATCH = 64
 STRIKES = 3
 KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one round. `reembedded` counts texts embedded again, beyond one batch per strike."""
+    """Result of one round. `reembedded` is the number of texts embedded again, beyond one batch per
+    strike.
+    """
 
     number: int
     strikes: tuple[str, ...]
@@ -72,8 +76,8 @@ class Chaos:
         )
 
     def round(self, number: int) -> Result:
-        """Run one round: prepare documents, apply load and strikes concurrently, wait until the stores
-        settle, and check them.
+        """Run one round: prepare documents, apply load and strikes at the same time, wait until the stores
+        are consistent, and check them.
 
         Every third round asks no questions, so that the embedder's requests come from documents only.
         """
@@ -88,7 +92,7 @@ class Chaos:
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
         kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
-        # The strikes have their own generator, because the threads of the load draw from theirs in an
+        # Use a separate random generator for the strikes: the threads of the load draw from theirs in an
         # unpredictable order.
         strikes = Strikes(self._stack, random.Random(chance.getrandbits(64)), STRIKES, kinds)
         striking = threading.Thread(target=strikes.run)
@@ -109,13 +113,14 @@ class Chaos:
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
-        # An orderly restart resets the count of worker deaths; the third death would end the host.
+        # Restart the host in order, which resets its count of dead workers. After the third one, the host
+        # would end.
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
 
     def _settle(self, load: Load) -> Finding:
-        """Repeat the work of the five-minute timer until no inconsistency is left or SETTLE_S seconds have
-        passed.
+        """Trigger the work of the five-minute timer until no inconsistency is left or SETTLE_S seconds have
+        passed. Return the remaining ones.
         """
         ends = time.monotonic() + SETTLE_S
         while True:
@@ -134,7 +139,9 @@ class Chaos:
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the totals over all rounds: findings by kind, texts embedded again, and strikes by kind."""
+    """Return the totals over all rounds: numbers of findings by kind, of texts embedded again, and of strikes
+    by kind.
+    """
     counts = {key: sum(len(one[key]) for one in results) for key in KEYS}
     strikes = Counter(kind for one in results for kind in one["strikes"])
     return {
@@ -146,7 +153,7 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(stack: LocalStack, numbers: list[int], seed: int, out: Path) -> dict[str, Any]:
-    """Run the rounds that are not stored yet, and write and return the report over all rounds."""
+    """Run the rounds that have no stored result yet, and write and return the report over all rounds."""
     rounds_path = out.with_name(f"{out.name}.rounds")
     results = (
         [json.loads(line) for line in rounds_path.read_text().splitlines()] if rounds_path.exists() else []
@@ -170,11 +177,11 @@ def main() -> int:
     """Run the command line. Return 0 only if there are no findings."""
     parser = argparse.ArgumentParser(prog="python -m evals.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--only", type=int, help="run only the round with this number")
+    parser.add_argument("--only", type=int, help="Run only the round with this number.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    # Leave through the `with` block, which stops the stack in order.
+    # On SIGTERM, exit through the `with` block, which stops the stack.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     numbers = list(range(arguments.rounds)) if arguments.only is None else [arguments.only]
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}

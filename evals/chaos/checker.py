@@ -1,5 +1,5 @@
-"""Consistency check: reads tables, blobs and indexes with the plain SDKs and compares them with the expected
-world.
+"""Consistency check that reads tables, blobs and indexes with the plain SDKs and compares them with the
+expected world.
 
 It imports nothing of the app, because shared code could be wrong on both sides.
 """
@@ -27,7 +27,8 @@ Entity: TypeAlias = dict[str, Any]
 OPEN = frozenset({"Running", "Pending", "ContinuedAsNew"})
 ENDS = frozenset({"COMPLETE", "ERROR"})
 OF_RUNS = ("run-log", "work")
-READERS = ".acl.json"  # suffix of the access list files next to documents
+# Suffix of access list files, which are stored next to their documents.
+READERS = ".acl.json"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Stores:
 
 @dataclass
 class Finding:
-    """Inconsistencies by kind, described in one line each."""
+    """Inconsistencies that a check has found, by kind. Each is described in one line."""
 
     lost: list[str] = field(default_factory=list)
     orphaned: list[str] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Checker:
         self._stores = stores
         self._blobs = BlobServiceClient.from_connection_string(stores.storage)
         self._tables = TableServiceClient.from_connection_string(stores.storage)
-        # Blobs known to contain no signature, which needn't be read again.
+        # Blobs that contained no signature of an erased user. They aren't read again.
         self._unsigned: set[tuple[str, str]] = set()
 
     def look(self, world: World) -> Finding:
@@ -84,12 +85,14 @@ class Checker:
             f"{name} {instance}"
             for name, instance in self._open_instances()
             if name != "answer_question"
-            or instance in run_ids  # a run is left waiting if the response with its id was lost
+            # If the response with a run's id was lost, the run may wait for a reply forever, so it doesn't
+            # count as stuck.
+            or instance in run_ids
         ]
         return finding
 
     def block_ids(self) -> set[str]:
-        """Return the ids of all blocks of chaos documents in the index."""
+        """Return the ids of all indexed blocks of documents created by this evaluation."""
         return {row["block_id"] for row in self._rows(CONTENT_INDEX)}
 
     def _check_papers(self, world: World, finding: Finding) -> None:
@@ -115,7 +118,8 @@ class Checker:
         states = {}
         for entity in self._tables.get_table_client("documents").list_entities():
             text = "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
-            if not text:  # an entity that only lists a document as changed
+            # This entity only lists a document as changed.
+            if not text:
                 continue
             state = json.loads(text)
             if state["blob_name"].startswith("chaos-"):
@@ -153,10 +157,11 @@ class Checker:
         except ResourceNotFoundError:
             return []
         names = [str(json.loads(line)["name"]) for line in lines]
-        return [name for name in names if name.isupper()]  # others are internal and not sent to readers
+        # Other names belong to internal lines, which readers don't receive.
+        return [name for name in names if name.isupper()]
 
     def _check_persons(self, world: World, finding: Finding) -> None:
-        # A thread may remain until the last pass, 15 minutes later, but without its text.
+        # A thread of an erased user may remain for 15 minutes until the last pass, but without its text.
         texts = list(self._texts())
         for person in world.erased:
             finding.orphaned += [f"{person} in {place}" for place, text in texts if signature(person) in text]
@@ -170,7 +175,8 @@ class Checker:
             for blob in container.list_blobs():
                 if (blob.name, blob.etag) in self._unsigned:
                     continue
-                with contextlib.suppress(ResourceNotFoundError):  # deleted in the meantime
+                # The blob may be deleted after it was listed.
+                with contextlib.suppress(ResourceNotFoundError):
                     text = container.download_blob(blob.name).readall().decode(errors="replace")
                     if signature("") not in text:
                         self._unsigned.add((blob.name, blob.etag))
@@ -190,8 +196,8 @@ class Checker:
 
 
 def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], finding: Finding) -> None:
-    """Add findings unless a document is ready, complete, in a single version, and visible only to its
-    readers.
+    """Add a finding for each defect of a document: not ready, incomplete, with blocks of several versions, or
+    visible to others than its readers.
     """
     if state["status"] != "ready" or state["wish"] != state["settled"]:
         finding.stuck.append(f"{paper.name}: {state['status']}, wish {state['wish']} of {state['settled']}")

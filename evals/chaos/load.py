@@ -1,4 +1,4 @@
-"""The load of a chaos round: changes of documents, questions, the erasure of a user, and outdated events."""
+"""Load of a chaos round: changes of documents, questions, the erasure of a user, and outdated events."""
 
 import base64
 import contextlib
@@ -27,7 +27,7 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
-# number of sections; embedding this document again costs more than all strikes of a round may cost
+# Number of sections of a large document. Embedding it again costs more than the strikes of a round may cost.
 LARGE = 300
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
@@ -38,7 +38,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
 class Load:
-    """The actions of all users in one round. Confirmed actions are recorded in the expected world."""
+    """Actions of all users in one round. The expected world is updated after each confirmed action."""
 
     def __init__(self, stack: LocalStack, world: World, chance: random.Random, number: int) -> None:
         self._stack, self._world, self._chance, self._number = stack, world, chance, number
@@ -54,7 +54,9 @@ class Load:
             self._upload(paper)
 
     def run(self, papers: list[Paper], *, with_questions: bool) -> None:
-        """Perform all actions concurrently. An action that isn't confirmed within GIVE_UP_S is a finding."""
+        """Perform all actions concurrently. An action that isn't confirmed within GIVE_UP_S seconds is
+        recorded as unfinished.
+        """
         self._may_search = with_questions
         acts = (self._replace, self._narrow, self._delete, self._touch)
         tasks = [partial(act, paper) for paper, act in zip(papers, acts, strict=True)]
@@ -94,11 +96,12 @@ class Load:
     def _replace(self, paper: Paper) -> None:
         paper.version += 1
         self._insist(lambda: self._write(paper), "replacement")
-        self._send_deletion(paper)  # an outdated event, because the file exists
+        # Send an outdated deletion event, because the file exists.
+        self._send_deletion(paper)
 
     def _touch(self, paper: Paper) -> None:
         def touch() -> bool:
-            # A change of metadata raises an event too, although the content stays the same.
+            # Changing the metadata raises an event, although the content stays the same.
             self._container.get_blob_client(paper.name).set_blob_metadata({"acl": ",".join(paper.readers)})
             return True
 
@@ -145,7 +148,9 @@ class Load:
         return str(answer.raise_for_status().json()["run_id"])
 
     def _must_not_find(self, paper: Paper, user: SampleUser) -> None:
-        """Record a leak if a user still finds a narrowed or deleted document. A failed search is no leak."""
+        """Record a leak if the user's search still finds a document that was deleted or hidden from the user.
+        A failed search is ignored.
+        """
         if not self._may_search:
             return
         body = {"query": paper.sentences(1)[0], "top_k": 50}
@@ -170,7 +175,8 @@ class Load:
 
             def send() -> bool:
                 with contextlib.suppress(ResourceExistsError):
-                    queue.create_queue()  # the host creates the queue only with its first deletion
+                    # The host creates the queue only with its first deletion event.
+                    queue.create_queue()
                 return bool(queue.send_message(text))
 
             self._insist(send, "event")

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from local.run_all.stack import AZURITE, MODEL, SEARCH, LocalStack
 
 HANG_S = (1.0, 4.0)
-PAUSE_S = (0.1, 2.0)  # between strikes; ingestion takes seconds after an upload
+# Range of the pause between strikes. An ingestion takes seconds after an upload.
+PAUSE_S = (0.1, 2.0)
 MODELS = (
     "ttft=200",
     "chaos={seed}",
@@ -23,7 +24,7 @@ MODELS = (
 
 @dataclass
 class Strikes:
-    """The strikes of one round, performed one after the other in a thread."""
+    """Strikes of one round, performed one after the other in a thread."""
 
     stack: LocalStack
     chance: random.Random
@@ -40,7 +41,8 @@ class Strikes:
                 time.sleep(self.chance.uniform(*PAUSE_S))
                 kind = self.chance.choice(kinds)
                 if kind == "worker":
-                    kinds.remove(kind)  # a third dead worker would end the host
+                    # A third dead worker would end the host.
+                    kinds.remove(kind)
                 self.done.append(kind)
                 KINDS[kind](self)
         except BaseException as error:  # noqa: BLE001  # of a thread: the round fails with it
@@ -48,7 +50,7 @@ class Strikes:
 
 
 def _kill_worker(strikes: Strikes) -> None:
-    # If the worker is already dead, there is nothing to kill.
+    # Ignore a worker that is already dead.
     with contextlib.suppress(OSError):
         strikes.stack.kill_worker()
 
@@ -82,6 +84,6 @@ KINDS: Mapping[str, Callable[[Strikes], None]] = {
     "model hangs": _hang(lambda stack: stack.pid_of(MODEL)),
     "storage hangs": _hang(lambda stack: stack.pid_of(AZURITE)),
 }
-# The model server is excluded: killing it resets its count of texts, and suspending it makes the app repeat
-# batches.
+# Strikes that spare the model server: killing it resets its count of texts, and suspending it makes the app
+# repeat batches.
 QUIET_KINDS = tuple(kind for kind in KINDS if not kind.startswith("model"))

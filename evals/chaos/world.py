@@ -1,11 +1,11 @@
-"""The expected state of the stores after the users' actions on documents, runs and accounts. Pure."""
+"""Expected state of the stores after the users' actions on documents, runs and accounts. Pure."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Paper:
-    """A document in the state that its owner expects.
+    """Document in the state that its owner expects.
 
     Attributes:
         name: of its blob.
@@ -33,15 +33,15 @@ class Paper:
 
 
 def signature(person: str) -> str:
-    """Return the text that marks the questions of a user who is then erased. No store may contain it
-    afterwards.
+    """Return the text that marks the questions of a user who is erased. After the erasure, no store may
+    contain it.
     """
     return f"Signed: {person}"
 
 
 @dataclass
 class Asked:
-    """A question, with the numbers of the events that its reader received."""
+    """Question with the numbers of the events that its reader has received."""
 
     run_id: str = ""
     numbers: list[int] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Asked:
 
 @dataclass
 class World:
-    """The expected state after all rounds so far. `leaks` lists content shown to the wrong user, `unfinished`
-    failed actions.
+    """Expected state after all rounds so far. `leaks` lists contents that the wrong user saw, and
+    `unfinished` actions that weren't confirmed.
     """
 
     papers: dict[str, Paper] = field(default_factory=dict)

@@ -23,9 +23,11 @@ from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack_settings import StackError
 
-INGEST_AT_ONCE = 16  # more than the cores, because small documents mostly wait for responses
+# More than the number of cores, because small documents mostly wait for responses.
+INGEST_AT_ONCE = 16
 ASK_AT_ONCE = 2
-INGEST_TIMEOUT_S = 3600.0  # per file, including the time in the queue behind all others
+# Timeout per file, including the time in the queue behind all others.
+INGEST_TIMEOUT_S = 3600.0
 PROGRESS_S = 10.0
 
 
@@ -97,30 +99,39 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.evaluation", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of one question set, or of several")
     parser.add_argument(
-        "--sets", default="", help="names of question sets, separated by commas (default: all)"
+        "--data", type=Path, required=True, help=("Folder that contains a question set, or several of them.")
     )
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--limit", type=int, default=None, help="use only the first N questions of each set")
     parser.add_argument(
-        "--queries", default=None, help="name of the question file in a set, such as queries.jsonl"
+        "--sets",
+        default="",
+        help=("Names of the question sets to evaluate, separated by commas (default: all)."),
+    )
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
+    parser.add_argument("--limit", type=int, default=None, help="Use only the first N questions of each set.")
+    parser.add_argument(
+        "--queries", default=None, help="Name of the file with a set's questions, such as queries.jsonl."
     )
     parser.add_argument(
         "--no-answers",
         action="store_true",
-        help="measure only the search",
+        help="Measure only the search, and ask no questions.",
     )
-    parser.add_argument("--prompts", action="store_true", help="record the prompts")
+    parser.add_argument("--prompts", action="store_true", help="Record the prompts sent to the model.")
     parser.add_argument(
-        "--keep", action="store_true", help="skip the ingestion, because the app already has the documents"
+        "--keep",
+        action="store_true",
+        help=("Skip the ingestion, because the app already contains the documents."),
     )
     parser.add_argument(
-        "--baseline", type=Path, default=None, help="earlier report to compare the results with"
+        "--baseline", type=Path, default=None, help="Earlier report with which the results are compared."
     )
-    parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="number of concurrent questions")
+    parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="Number of concurrent questions.")
     parser.add_argument(
-        "--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="number of documents ingested at once"
+        "--ingest-at-once",
+        type=int,
+        default=INGEST_AT_ONCE,
+        help=("Number of documents that are ingested at the same time."),
     )
     return parser.parse_args()
 

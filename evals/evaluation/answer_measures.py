@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _CITATION_MARK = re.compile(r"\[\d+\]")
-# Pictures with their source line aren't counted as words of the answer.
+# Matches pictures with their source line, which don't count as words of the answer.
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^()\s]*\)(?: \(Source: (?:[^()\n]|\([^()\n]*\))*\))?")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 
 
 def answer_token_f1(text: str, references: Iterable[str]) -> float:
-    """Return the token F1 of an answer against the reference that it matches best.
+    """Return the token F1 score of an answer, compared with the reference that it matches best.
 
     Words are lower-cased, without articles, punctuation, citation marks, pictures and link targets; 1,577.00
     and 1577 are equal. Source: the evaluation script of SQuAD, except for numbers.
@@ -23,13 +23,14 @@ def answer_token_f1(text: str, references: Iterable[str]) -> float:
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """Return the nearest-rank percentile of the values, or None if there are none. `share` is between 0 and
-    1.
+    """Return a percentile of the values by the nearest-rank method, or None if there are no values. `share`
+    is between 0 and 1.
     """
     ordered = sorted(values)
     if not ordered:
         return None
-    rank = -(-len(ordered) * share // 1)  # rounded up
+    # Round up.
+    rank = -(-len(ordered) * share // 1)
     return ordered[max(int(rank), 1) - 1]
 
 

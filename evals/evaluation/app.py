@@ -20,9 +20,11 @@ from samples.acl import ANNA
 URL_SETTING = "GROUNDWORK_URL"
 TOKEN_SETTING = "GROUNDWORK_TOKEN"
 DEFAULT_DATA = Path(".local/eval")
-CALL_TIMEOUT_S = 300.0  # longer than the app's time limit for a run
+# Longer than the app's time limit for a run.
+CALL_TIMEOUT_S = 300.0
 TRIES = 4
-PAUSE_S = 1.0  # before the first retry; doubled each time
+# Pause before the first retry. It is doubled for each further one.
+PAUSE_S = 1.0
 _RETRIED = frozenset({429, 502, 503, 504})
 _HAS_ENDED = 409
 JsonObject = dict[str, Any]
@@ -30,7 +32,7 @@ JsonObject = dict[str, Any]
 
 @dataclass
 class Watch:
-    """The request headers that mark one question, and the model calls recorded for it."""
+    """Headers that mark the requests for one question, and the model calls recorded for them."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[ChatCall, ...] = ()
@@ -84,7 +86,7 @@ class App:
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
         """Record the model calls of all requests that carry the headers of the yielded watch. Its `calls` are
-        set when the block ends.
+        set when the block exits.
         """
         if self._recorder is None:
             yield Watch()
@@ -157,7 +159,8 @@ class App:
 
 @contextmanager
 def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool = False) -> Iterator[App]:
-    """Yield a client of the app at GROUNDWORK_URL, or else of a local stack with its data in GROUNDWORK_DATA.
+    """Yield a client of the app at GROUNDWORK_URL. Without this variable, start a local stack with its data
+    in GROUNDWORK_DATA.
 
     Args:
         prompts: whether to record the model calls of a local stack.
@@ -184,13 +187,13 @@ def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool 
 
 @contextmanager
 def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
-    """Send the stack's model calls through a recorder, and yield the recorder."""
+    """Redirect the stack's model calls to a recorder, and yield the recorder."""
     base_url = stack.app_settings.get("OPENAI_BASE_URL")
     if base_url is None:
         raise ValueError("Prompts can only be recorded for a model behind OPENAI_BASE_URL.")
     with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
         stack.kill_host()
-        # The app sends trace ids to its models only if a trace receiver is configured.
+        # Configure a trace receiver, since the app only then sends trace ids to its models.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host(traced)
         yield recorder
@@ -216,5 +219,5 @@ def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]
 
 def _client(url: str, token: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"}
-    # Each thread needs one connection; the default limit of 100 suffices.
+    # Each thread needs one connection, so the default limit of 100 suffices.
     return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=CALL_TIMEOUT_S)

@@ -1,4 +1,6 @@
-"""Collection of the app's hits and answers for all questions of a set. Nothing is measured here."""
+"""Collection of the app's hits and answers for all questions of a set. The measures are computed
+elsewhere.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,13 +14,14 @@ from evals.evaluation.app import App
 from evals.evaluation.ingesting import error_message
 from evals.evaluation.question_set import Question, QuestionSet, Target, name_key
 
-TOP_K = 50  # the maximum of the app; finding ten distinct pages takes far more than ten blocks
+# Maximum number of hits that the app returns. Ten distinct pages need far more than ten blocks.
+TOP_K = 50
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Cited:
-    """A citation in an answer. `shown_verified` is the state that readers see."""
+    """Citation in an answer. `shown_verified` says whether readers see it as verified."""
 
     target: Target
     filename: str
@@ -48,8 +51,8 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The hits and the answer for one question. None means not requested, or failed with a message in
-    `errors`.
+    """Hits and answer for one question. A field is None if it wasn't requested, or if the call failed with a
+    message in `errors`.
 
     Attributes:
         pages, scoped_pages: targets of the hits in order, for the whole set and within the scope.
@@ -105,8 +108,8 @@ def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Out
 def _attempt(
     call: str, errors: dict[str, str], work: Callable[[], Value]
 ) -> tuple[Value | None, float | None]:
-    """Return the result and duration of a call. If it fails, return (None, None) and add a message to
-    `errors`.
+    """Perform a call, and return its result and duration. If it fails, return (None, None) and store a
+    message in `errors`.
     """
     began = time.monotonic()
     try:

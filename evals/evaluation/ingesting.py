@@ -1,4 +1,4 @@
-"""Concurrent upload of a set's documents to a project of their own, and waiting for their ingestion.
+"""Upload of a set's documents to a project created for them, several at a time, until all are ingested.
 
 Documents that the app already has, complete and with equal bytes, are skipped.
 """
@@ -21,8 +21,8 @@ _LONGEST_POLL_S = 5.0
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of one file's ingestion. `status` is "ready", "failed", "refused" or, after the timeout,
-    "unfinished".
+    """Result of ingesting one file. `status` is "ready", "failed", "refused", or "unfinished" after the
+    timeout.
 
     Attributes:
         was_there: whether it was already complete with the same content.
@@ -55,7 +55,7 @@ class Ingestion:
 
 
 def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Ingestion:
-    """Upload all files, `at_once` concurrently, and wait up to `timeout_s` seconds for each. Progress is
+    """Upload all files, `at_once` of them at a time, and wait up to `timeout_s` seconds for each. Progress is
     printed.
     """
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The report as a self-contained HTML page with plots, tables, and a section for each question. Pure.
+"""Report as a self-contained HTML page with plots, tables, and a section for each question. Pure.
 
 It loads nothing and runs no scripts, which its content security policy enforces. Text from documents, models
 and question sets is escaped.

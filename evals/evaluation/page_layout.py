@@ -1,4 +1,4 @@
-"""Visual reading order of a PDF page: which words can follow each word. Uses no code of the app.
+"""Visual reading order of a PDF page, determined without code of the app: which words can follow each word.
 
 A word may be followed by the next word on its line, the start of the line below, or the top of a column to
 the right. The order of the words in the file is ignored.
@@ -18,11 +18,15 @@ import pypdfium2.raw as pdfium
 
 from evals.evaluation.quotations import bare
 
-_SAME_LINE = 0.4  # vertical tolerance, as a share of a word's height
-_WORD_GAP = 0.9  # line heights: no blank of justified text is wider, and no gap between columns narrower
-_LINE_GAP = 1.3  # line heights between lines of a paragraph, or heading and text
+# Vertical tolerance for words on one line, relative to a word's height.
+_SAME_LINE = 0.4
+# Gap in line heights that separates columns. Blanks in justified text are narrower.
+_WORD_GAP = 0.9
+# Maximum gap, in line heights, between lines of a paragraph or between a heading and its text.
+_LINE_GAP = 1.3
 _MAX_STEPS = 20_000
-_DPI, _MIN_CONFIDENCE = 200, 40.0  # resolution and minimum confidence for text recognition
+# Resolution, and minimum confidence of recognised words.
+_DPI, _MIN_CONFIDENCE = 200, 40.0
 _COLUMNS = (
     "level",
     "page",
@@ -60,7 +64,7 @@ class PlacedWord:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """The spellings to compare, with and without a hyphen at the end of the word."""
+        """Spellings of the word for comparison. A hyphen at the end of the word is optional."""
         form = bare(self.text)
         is_broken = form.endswith("-") and form[:-1][-1:].isalpha()
         return (form[:-1], form) if is_broken else (form,)
@@ -74,7 +78,9 @@ class PageLayout:
         self._connect()
 
     def holds(self, quote: str) -> bool:
-        """Return whether a text, in the form returned by `bare`, can be read anywhere on the page."""
+        """Return whether the words of the page can be read as this quotation, in visual order from any word.
+        The quotation must be normalised by `bare`.
+        """
         steps = 0
         open_ends = [
             (word, len(form) - start)
@@ -106,7 +112,8 @@ class PageLayout:
         for word, other in after.items():
             if (
                 _is_near(word, other) or _is_number(word) or _is_number(other)
-            ):  # the gaps in a row of numbers may be wide
+                # In a row of numbers, gaps may be wide.
+            ):
                 word.following.append(other)
         near = {word: other for word, other in after.items() if _is_near(word, other)}
         runs = [_Run(words) for words in _chains(self._words, near)]
@@ -146,7 +153,7 @@ class _Run:
 
 
 def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord, PlacedWord]]:
-    """Yield (word, next word) for the nearest word to the right on the same line, however wide the gap."""
+    """Yield pairs of a word and the nearest word to its right on the same line, whatever the gap."""
     by_height = sorted(words, key=lambda word: word.middle)
     heights = [word.middle for word in by_height]
     for word in words:
@@ -160,7 +167,7 @@ def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord,
 
 
 def _chains(words: Sequence[PlacedWord], near: Mapping[PlacedWord, PlacedWord]) -> Iterator[list[PlacedWord]]:
-    """Yield each sequence of closely spaced words. `near` maps a word to the next one."""
+    """Group words into sequences of closely spaced words. `near` maps a word to the next one."""
     inner = set(near.values())
     for word in words:
         if word not in inner:
@@ -179,14 +186,14 @@ def _is_number(word: PlacedWord) -> bool:
 
 
 def words_in_picture(page: Any) -> list[PlacedWord]:
-    """Recognise the words on a rendered page, including its pictures. Without Tesseract, return an empty
-    list.
+    """Recognise the words on a rendered page, including those in its pictures. Return an empty list if
+    Tesseract isn't installed.
     """
     try:
         import tesserocr
     except ImportError:
         return []
-    # SPARSE_TEXT finds words anywhere on the page.
+    # SPARSE_TEXT finds text anywhere on the page, in no particular order.
     data, sparse = Path(sys.prefix, "share", "tessdata"), tesserocr.PSM.SPARSE_TEXT
     with tesserocr.PyTessBaseAPI(path=str(data), lang="eng", psm=sparse) as engine:
         engine.SetImage(page.render(scale=_DPI / 72, grayscale=True).to_pil())

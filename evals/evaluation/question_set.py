@@ -1,4 +1,4 @@
-"""Reader of question sets, which are folders of documents or passages with labelled questions.
+"""Reader for question sets, which are folders with documents or passages and labelled questions.
 
 Format: docs/internals/measuring.md. Pages count from 1. Unknown fields are ignored.
 """
@@ -73,8 +73,8 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set of documents and questions. `left_out` is the number of questions with unreliable labels or SQL
-    answers.
+    """Documents and questions of a set. `left_out` is the number of questions skipped because their labels
+    are unreliable or their answers need SQL.
     """
 
     name: str
@@ -84,7 +84,7 @@ class QuestionSet:
 
 
 def name_key(filename: str) -> str:
-    """Normalise a file name for comparison. Stores may compose Unicode letters and merge spaces."""
+    """Normalise a file name for comparison: stores may compose Unicode letters and merge spaces."""
     return " ".join(unicodedata.normalize("NFC", filename).split())
 
 
@@ -110,8 +110,8 @@ def find_sets(data: Path, names: str) -> list[Path]:
 
 
 def read_set(folder: Path, queries: str | None = None, limit: int | None = None) -> QuestionSet:
-    """Read a set with its first `limit` questions. By default, they come from the sample file if there is
-    one.
+    """Read a set with at most `limit` questions. `queries` names the question file; by default, it is the
+    sample file if there is one.
 
     Raises:
         ValueError: if a file is missing or malformed.

@@ -1,4 +1,4 @@
-"""Check whether a quotation occurs on a page. Pure, and intentionally without code of the app.
+"""Check whether a quotation occurs on a page. Pure, and deliberately independent of the app's code.
 
 Differences that any two correct readings of a page may have are removed from both texts: whitespace, hyphens
 within words, shapes of quotation marks and dashes, ligatures, leaders and Markdown. Letters, digits, signs of
@@ -15,32 +15,36 @@ _OMISSION = " … "
 _RULE_OF_TABLE = re.compile(r"^[\s|:-]+$")
 _QUOTES = dict.fromkeys('‘’‚‛“”„‟«»‹›"`´′″', "'")
 _DASHES = dict.fromkeys(
-    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002", "-"
-)  # U+FFFE and U+0002 are written by PDFium for hyphens
+    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002",
+    "-",
+    # PDFium writes U+FFFE and U+0002 for hyphens.
+)
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
-# A hyphen between letters can belong to the word or come from hyphenation, so it is ignored.
+# Ignore hyphens between letters, because they may belong to the word or come from hyphenation.
 _WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|•▪●◦·]|\.{2,}")
 
 
 def bare(text: str) -> str:
-    """Return the text for comparison, without whitespace, Markdown and hyphens within words."""
+    """Normalise a text for comparison: remove whitespace, Markdown syntax, and hyphens within words."""
     signs = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     return _LEFT_OUT.sub("", _WORD_HYPHEN.sub("", _BULLET.sub("", signs)))
 
 
 class Page(Protocol):
-    """A page on which quotations can be looked up."""
+    """Page in which quotations can be looked up."""
 
     def holds(self, letters: str) -> bool:
-        """Return whether the page contains a text, in the form returned by `bare`, without interruption."""
+        """Return whether the page contains this text without interruption. The text must be normalised by
+        `bare`.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class PlainPage:
-    """A page whose reading order is known, as a text returned by `bare`."""
+    """Page with a known reading order. Its text is normalised by `bare`."""
 
     letters: str
 

@@ -7,12 +7,12 @@ from evals.evaluation.question_set import Target
 
 
 def first_of_each(targets: Iterable[Target]) -> list[Target]:
-    """Return the ranking without repeated targets. A page ranks where its first block does."""
+    """Return the ranking without repeated targets: a page has the rank of its first block."""
     return list(dict.fromkeys(targets))
 
 
 def documents_of(targets: Iterable[Target]) -> list[Target]:
-    """Return the documents in a ranking of pages, each at the rank of its first page."""
+    """Return the documents in a ranking of pages. A document has the rank of its first page."""
     return first_of_each((name, None) for name, _ in targets)
 
 

@@ -1,4 +1,4 @@
-"""The report as JSON, and as Markdown with tables and histograms. Pure."""
+"""Report as JSON, and as Markdown with tables and histograms. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,10 @@ from evals.evaluation.asking import Outcome
 from evals.evaluation.result import SetResult, first_rank
 from evals.evaluation.scoring import Row
 
-_BAR = 40  # length of the longest bar, in characters
-_SHOWN = 40  # listed entries; the rest is only counted
+# Length of the longest bar, in characters.
+_BAR = 40
+# Maximum number of entries in a list. Further ones are only counted.
+_SHOWN = 40
 _QUOTE_CHARS = 160
 _RANKS = (("1", 1, 1), ("2-3", 2, 3), ("4-5", 4, 5), ("6-10", 6, 10), ("11-50", 11, 50))
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
@@ -17,7 +19,7 @@ _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 @dataclass(frozen=True)
 class Origin:
-    """The commit and the models that were evaluated."""
+    """Commit and models that were evaluated."""
 
     model: str
     commit: str
@@ -48,7 +50,9 @@ def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
 
 
 def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a Markdown table with one column per mapping and one row per name. `corner` heads the names."""
+    """Return a Markdown table with a column for each mapping and a row for each name. `corner` is the heading
+    of the column with the names.
+    """
     names = dict.fromkeys(name for column in columns.values() for name in column)
     lines = [f"| {corner} | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     for name in names:
@@ -58,7 +62,7 @@ def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number as text with a meaningful number of decimal places, or "" for None."""
+    """Format a number with a suitable number of decimal places. Return "" for None."""
     if value is None:
         return ""
     return (
@@ -100,8 +104,8 @@ def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
-    """Return the number of questions by the rank of their first correct target, or "none" if it was not
-    found.
+    """Return the number of questions for each rank of the first correct target. Questions without a correct
+    target are counted as "none".
     """
     present = [rank for rank in ranks if rank is not None]
     counts = {label: sum(first <= rank <= last for rank in present) for label, first, last in _RANKS}
@@ -119,7 +123,7 @@ def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
 
 
 def second_counts(seconds: Sequence[float]) -> dict[str, int]:
-    """Return the number of calls by duration, in ranges of seconds."""
+    """Return a histogram of call durations: the number of calls in each range of seconds."""
     counts, below = {}, 0.0
     for limit in (*_SECONDS, float("inf")):
         label = f"<= {limit:g}" if limit != float("inf") else f"> {below:g}"

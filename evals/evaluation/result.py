@@ -1,4 +1,4 @@
-"""The result of a question set: aggregated measures, counts and examples to read. Pure."""
+"""Result of a question set: aggregated measures, counts and examples for readers. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -52,8 +52,8 @@ def conclude(
     *,
     answers: bool,
 ) -> SetResult:
-    """Compute the measures of every outcome, aggregate them over the set and return the result. `read_page`
-    reads source pages, to check quotations.
+    """Compute the measures of all outcomes and aggregate them over the set. `read_page` returns source pages,
+    with which quotations are checked.
     """
     rows = [_applicable(measure(outcome, read_page, answers=answers), questions) for outcome in outcomes]
     measures = combine(rows) | _latencies(outcomes)
@@ -81,14 +81,16 @@ def conclude(
 
 
 def first_rank(outcome: Outcome) -> int | None:
-    """Return the rank of the first correct target, counted from 1 without repeated targets, or None."""
+    """Return the rank of the first correct target, counted from 1 without repeated targets. Return None if no
+    target is correct.
+    """
     question, pages = outcome.question, outcome.pages or ()
     ranking = list(dict.fromkeys(pages)) if question.unit == "page" else documents_of(pages)
     return rank_of_first(ranking, question.grades)
 
 
 def _applicable(row: Row, questions: QuestionSet) -> Row:
-    """Return the measures of a question, without the tolerant ones if the set labels no acceptable
+    """Remove the tolerant measures from a question's measures if no question of the set has acceptable
     alternatives.
     """
     if any(question.also_acceptable for question in questions.questions):
@@ -123,7 +125,7 @@ def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Out
 
 
 def _ingestion_counts(ingestion: Ingestion) -> dict[str, float]:
-    """Return counts and duration of the ingestion, or nothing if it was skipped with --keep."""
+    """Return counts and duration of the ingestion, or an empty dictionary if it was skipped with --keep."""
     if not ingestion.documents:
         return {}
     return {

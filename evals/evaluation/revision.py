@@ -1,4 +1,4 @@
-"""The revision of this project, for reports."""
+"""Revision of this repository, for reports."""
 
 import subprocess
 from pathlib import Path

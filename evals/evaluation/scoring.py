@@ -1,5 +1,5 @@
-"""Computation of the measures in docs/internals/measuring.md. Pure, except for the function that reads source
-pages.
+"""Computation of the measures that docs/internals/measuring.md defines. Pure, except for the function that
+reads source pages.
 
 Every measure is a share, so means and pooled counts are added up alike. A failed call counts as the worst
 result.
@@ -19,7 +19,7 @@ PageReader = Callable[[str, int | None], Page | None]
 
 
 class Share(NamedTuple):
-    """A fraction as numerator and denominator. For a measure of a single question, `whole` is 1."""
+    """Fraction with numerator and denominator. A measure of a single question has the denominator 1."""
 
     part: float
     whole: float = 1.0
@@ -41,8 +41,8 @@ def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
 
 
 def combine(rows: Iterable[Row]) -> dict[str, float]:
-    """Aggregate the measures of all questions: the sum of parts divided by the sum of wholes, for each
-    name.
+    """Aggregate the measures of several questions: for each name, divide the sum of numerators by the sum of
+    denominators.
     """
     sums: Row = {}
     for row in rows:
@@ -86,8 +86,8 @@ def _retrieval(outcome: Outcome) -> Row:
 
 
 def _ranking(pages: Sequence[Target], question: Question) -> list[Target]:
-    """Return the ranking without repeats: of pages if the question's labels name pages, otherwise of
-    documents.
+    """Return the ranking without repeated targets. Targets are pages if the question's labels name pages,
+    otherwise documents.
     """
     return first_of_each(pages) if question.unit == "page" else documents_of(pages)
 
@@ -116,7 +116,7 @@ def _answer(outcome: Outcome) -> Row:
 
 
 def _citations(outcome: Outcome) -> Row:
-    """Return the share of citations that name a correct page or passage."""
+    """Return how many of an answer's citations name a correct page or passage, as fractions."""
     question, answer = outcome.question, outcome.answer
     if answer is None or question.unit not in ("page", "passage"):
         return {}

@@ -15,7 +15,8 @@ from evals.evaluation.page_layout import PageLayout, PlacedWord, words_in_pictur
 from evals.evaluation.question_set import QuestionSet, SourceFile, name_key
 from evals.evaluation.quotations import Page, PlainPage, bare
 
-MIN_PAGE_CHARS = 20  # a page with less text is a scan, whose text is unknown
+# A page with less text than this is a scan, so its text is unknown.
+MIN_PAGE_CHARS = 20
 _PLAIN = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".vtt", ".srt", ".eml"})
 _HTML = frozenset({".html", ".htm"})
 _OFFICE_PARTS = {
@@ -52,9 +53,7 @@ class SourceTexts:
 
 @dataclass(frozen=True)
 class PdfPage:
-    """A PDF page that is searched in three ways: in content order, by word positions, and by text
-    recognition.
-    """
+    """PDF page that is searched in content order, by word positions, and by text recognition."""
 
     path: Path
     page_number: int

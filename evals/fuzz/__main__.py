@@ -28,9 +28,11 @@ from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 
-STREAM_SECONDS = "1"  # streams end after this time; a waiting one would block all others for three minutes
+# Streams end after this time. A stream that waits would block all others for three minutes.
+STREAM_SECONDS = "1"
 CALL_TIMEOUT_S = 120.0
-_CASES_PER_SCENARIO = 50  # a scenario makes about six calls, some of which start runs
+# A scenario makes about six calls, some of which start runs, so there is one per 50 requests.
+_CASES_PER_SCENARIO = 50
 
 
 def main() -> int:
@@ -51,7 +53,9 @@ def main() -> int:
 
 
 def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None = None) -> dict[str, Any]:
-    """Send `cases` generated requests to a running stack, then play scenarios, and return the report."""
+    """Send `cases` generated requests to a running stack, then play scenarios of dependent calls, and return
+    the report.
+    """
     url, secret = f"{stack.base_url}/api", stack.secrets.token_secret
     tokens = {
         ANNA.user_id: mint_token(ANNA, secret, roles=("admin",)),
@@ -67,7 +71,7 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None 
     sender = Sender(url, tokens, things, seed_number)
     seen = sender.send_all(cases_by_name)
     count = cases // _CASES_PER_SCENARIO if scenarios is None else scenarios
-    # Without the administrator role, neither user can see the other's resources.
+    # Issue tokens without the administrator role, so that neither user may see the other's resources.
     plain = {user.user_id: mint_token(user, secret) for user in (ANNA, BEN)}
     scenario_report = Player(document, url, things, seed_number).play(plain, count)
     return report(seen, sender.without_identity(cases_by_name, open_calls(document)), scenario_report)
@@ -87,20 +91,20 @@ def _stack(folder: Path) -> LocalStack:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
     parser.add_argument(
-        "--cases", type=int, default=5000, help="number of requests to send (default: %(default)s)"
+        "--cases", type=int, default=5000, help="Number of requests to send (default: %(default)s)."
     )
     parser.add_argument(
         "--scenarios",
         type=int,
-        help="number of scenarios, sequences of dependent calls (default: cases / 50)",
+        help="Number of scenarios, which are sequences of dependent calls (default: cases / 50).",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=1,
-        help="random seed (default: %(default)s)",
+        help="Random seed (default: %(default)s).",
     )
     return parser.parse_args()
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
-# Expensive operations (orchestrations, streams, full scans) get a fifth of the usual number of requests.
+# Expensive operations, such as orchestrations, streams and full scans. They get a fifth of the usual number
+# of requests.
 SLOW = frozenset(
     {
         "chat",
@@ -45,8 +46,8 @@ class Request:
 
 
 def shares(names: Sequence[str], cases: int) -> dict[str, int]:
-    """Return the number of requests for each operation, `cases` in total. Each gets at least two if there are
-    enough.
+    """Distribute `cases` requests over the operations, and return the number for each. If possible, each gets
+    at least two.
     """
     weights = {name: _PART if name in SLOW else _WHOLE for name in names}
     least = 2 if cases >= 2 * len(names) else 0
@@ -58,12 +59,12 @@ def shares(names: Sequence[str], cases: int) -> dict[str, int]:
 
 
 def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[Request]:
-    """Return `cases` requests over all operations in random order, half of them valid."""
+    """Return `cases` requests for all operations in random order. Half of them are valid."""
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = {
         operation_result.ok().definition.raw["operationId"]: operation_result.ok()
         for operation_result in schema.get_all_operations()
-        # Invalid operations are reported by the test of the API description.
+        # Skip invalid operations: the test of the API description reports them.
         if isinstance(operation_result, Ok)
     }
     generated_requests: list[tuple[str, bool, AnyCase]] = []
@@ -80,7 +81,9 @@ def _is_valid(case: AnyCase) -> bool:
 
 
 def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
-    """Return `count` cases of an operation. If it has no parameters, all of them are valid."""
+    """Generate `count` cases of an operation. If it has no parameters, all of them are valid, whatever the
+    mode.
+    """
     cases: list[AnyCase] = []
 
     def collect(case: AnyCase) -> None:

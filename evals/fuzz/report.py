@@ -7,11 +7,12 @@ from typing import Any
 from evals.fuzz.scenarios import Told
 from evals.fuzz.sending import Seen
 
-_TOLD = 100  # complaints listed in the report; the counts include all
+# Maximum number of complaints that the report lists. Its counts include all of them.
+_TOLD = 100
 
 
 def report(seen: Sequence[Seen], unknown: Sequence[Seen], scenarios: Told | None = None) -> dict[str, Any]:
-    """Return the report: totals, counts for each operation, and the first complaints.
+    """Return the report: totals, counts for each operation, and the first responses with complaints.
 
     `unknown` are requests without an identity, `scenarios` the call sequences, whose failures count equally.
     """
@@ -37,7 +38,7 @@ def is_clean(results: dict[str, Any]) -> bool:
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """Return the report as text."""
+    """Format the report as text."""
     lines = [
         f"{data['cases']} requests ({data['valid_cases']} valid), {data['without_identity']} without "
         f"identity: {data['server_errors']} errors of the server, {data['mismatches']} other than described"
@@ -55,8 +56,8 @@ def as_text(data: dict[str, Any]) -> str:
 
 
 def _is_server_error(one: Seen) -> bool:
-    """Return whether a response is an unexpected server error. The readiness probe may regularly return
-    503.
+    """Return whether a response is an unexpected server error. The readiness probe may return 503 in normal
+    operation.
     """
     return one.status is not None and one.status >= 500
 

@@ -1,4 +1,4 @@
-"""Scenarios that create a resource and then follow the links in the API description.
+"""Scenarios of dependent calls: each creates a resource, then follows the links in the API description.
 
 The users take turns: one creates a resource and follows links in random order. Deletions come last, and
 deleted resources are requested again. Sometimes the other user tries a link first, which must fail with "not
@@ -22,19 +22,24 @@ from evals.fuzz.generating import AnyCase, cases_of
 from evals.fuzz.sending import TIMEOUT_S, Seen, case_text, complaints_of, keep_to_one_line
 from evals.fuzz.things import Things
 
-_FOLLOWED = 5  # links per scenario, besides the deletion
-_FOREIGN_SHARE = 0.25  # share of links that the other user tries first
-_LIKELY_SHARE = 0.8  # share of plausible bodies; generated ones are mostly refused
+# Number of links followed per scenario, in addition to the deletion.
+_FOLLOWED = 5
+# Share of links that are first tried as the other user, who must be refused.
+_FOREIGN_SHARE = 0.25
+# Share of requests with a plausible body. Generated bodies are mostly refused.
+_LIKELY_SHARE = 0.8
 _UPLOAD = "upload_document"
-_MOMENTS_S = 20.0  # on a busy machine; usually about 0.1 s
-_POOL = 12  # cases of each call, made once
+# Time for a deletion to finish on a busy machine. Usually it takes about 0.1 s.
+_MOMENTS_S = 20.0
+# Number of cases generated for each call. They are generated once and reused.
+_POOL = 12
 
 Json = dict[str, Any]
 
 
 @dataclass
 class Told:
-    """Results of the scenarios. `foreign` counts attempts by the other user, `gone` requests for deleted
+    """Results of all scenarios. `foreign` counts calls by the other user, `gone` requests for deleted
     resources.
     """
 
@@ -59,7 +64,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Person:
-    """A user of the API with a token."""
+    """User of the API, with the token for their requests."""
 
     name: str
     token: str
@@ -69,8 +74,8 @@ class Player:
     """Player of random scenarios against one app."""
 
     def __init__(self, document: Mapping[str, Any], url: str, things: Things, seed_number: int) -> None:
-        """Read the operations from the API description. `things` provides ids of both users' resources for
-        request bodies.
+        """Read the operations from the API description `document`. `things` contains ids of both users'
+        resources, for request bodies.
         """
         self.told = Told()
         self._url = url
@@ -83,7 +88,7 @@ class Player:
         self._seed = seed_number
 
     def play(self, tokens: Mapping[str, str], count: int) -> Told:
-        """Play `count` scenarios, with two users in turn, and return the results."""
+        """Play `count` scenarios and return the results. The two users take turns as owner."""
         people = [Person(name, tokens[name]) for name in sorted(tokens)]
         makers = sorted(name for name, one in self._operations.items() if _has_links(one.definition.raw))
         for number in range(count):
@@ -132,18 +137,21 @@ class Player:
             self._wait_until_gone(self._case(name, parameters), owner)
 
     def _wait_until_gone(self, case: AnyCase, owner: Person) -> None:
-        """Wait until a resource deleted with status 202 is gone. It is a defect if it remains."""
+        """Request a deleted resource until it is gone. If it still exists after the time limit, record a
+        complaint.
+        """
         until = time.monotonic() + _MOMENTS_S
         while time.monotonic() < until and self._send(case, owner) is not None:
             time.sleep(0.5)
         self._send(case, owner, must_fail="answered with {} after its deletion")
 
     def _case(self, name: str, parameters: Mapping[str, str] | None = None) -> AnyCase:
-        """Return a valid case of an operation. Cases are taken from a pool that is generated once."""
+        """Return a valid request for an operation, chosen from a pool that is generated once."""
         if name not in self._pools:
             cases = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
             for case in cases[::2]:
-                case.headers.pop("If-Match", None)  # the generator can't know a matching etag
+                # The generator can't know an etag that matches.
+                case.headers.pop("If-Match", None)
             self._pools[name] = cases
         case = self._chance.choice(self._pools[name])
         case.path_parameters.update(parameters or {})
@@ -151,7 +159,9 @@ class Player:
         return case
 
     def _send(self, case: AnyCase, person: Person, must_fail: str | None = None) -> Any | None:
-        """Send a case and record complaints. Return the response if the call succeeded, otherwise None."""
+        """Send a request and record complaints about the response. Return the response if the call succeeded,
+        otherwise None.
+        """
         name = case.operation.definition.raw["operationId"]
         try:
             answer = case.call(base_url=self._url, headers=_headers(person), timeout=TIMEOUT_S)
@@ -162,13 +172,12 @@ class Player:
         return self._heard(case, person, answer, must_fail)
 
     def _upload(self, case: AnyCase, person: Person) -> Any | None:
-        """Upload a small Markdown file with a unique name, because generated files are in no readable
-        format.
-        """
+        """Upload a small Markdown file with a unique name. Generated files would have no readable format."""
         number = self._chance.randrange(10**9)
         files = {"file": (f"valve-{number}.md", f"# Valve {number}\n\nIt is opened by hand.".encode())}
         request = httpx.Request("POST", f"{self._url}/documents", files=files, headers=_headers(person))
-        request.read()  # the response check needs the body of the request
+        # Load the body of the request, which the response check needs.
+        request.read()
         with httpx.Client(timeout=TIMEOUT_S) as client:
             answer = client.send(request)
         return self._heard(case, person, Response.from_any(answer), None)
@@ -188,7 +197,9 @@ class Player:
 
 
 def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random) -> None:
-    """Give operations that reject nearly all generated bodies a plausible one."""
+    """Replace the body of a request by a plausible one if the operation rejects nearly all generated
+    bodies.
+    """
     bodies: dict[str, Json] = {
         "chat": {
             "question": chance.choice(("How are valves opened?", "How often is the seal changed?")),
@@ -199,7 +210,8 @@ def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random
     }
     if maker in bodies:
         case.body = bodies[maker]
-        case.headers.pop("Idempotency-Key", None)  # a reused key with a different body would be rejected
+        # A reused key with a different body would be rejected.
+        case.headers.pop("Idempotency-Key", None)
 
 
 def _headers(person: Person) -> dict[str, str]:
@@ -211,7 +223,7 @@ def _has_links(call: Json) -> bool:
 
 
 def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (operation id, parameters) of each link in the description of a response."""
+    """Yield operation id and parameters of each link that the API description defines for a response."""
     response: Json = call["responses"].get(str(answer.status_code), {})
     for link in response.get("links", {}).values():
         values = {name: _value(place, answer) for name, place in link["parameters"].items()}
@@ -220,9 +232,7 @@ def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _value(place: str, answer: Any) -> str | None:
-    """Return the value of an OpenAPI runtime expression, which names a header or a field of the response
-    body.
-    """
+    """Return the header or body field of a response that an OpenAPI runtime expression names."""
     kind, _, name = place.removeprefix("$response.").partition(".")
     if kind == "header":
         values: Sequence[str] = answer.headers.get(name.lower(), ())

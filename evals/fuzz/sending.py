@@ -27,13 +27,15 @@ _CHECKS = (
 )
 TIMEOUT_S = 60.0
 _MESSAGE_CHARS = 600
-_SHARE_OF_THINGS = 0.8  # share of paths that name something that exists or existed
-_OF_HOST = frozenset({400, 414, 431})  # for example a Latin-1 header; the app's own refusals have a body
+# Share of path parameters that name a resource that exists or existed.
+_SHARE_OF_THINGS = 0.8
+# Statuses of the host, for example for a Latin-1 header. Responses of the app have a body.
+_OF_HOST = frozenset({400, 414, 431})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that was sent, with the status and the complaints about its response.
+    """Request that was sent, with its status and the complaints about its response.
 
     Attributes:
         status: None without a response.
@@ -53,7 +55,7 @@ class Sender:
     """Sender of generated requests that alternates between two users."""
 
     def __init__(self, url: str, tokens: Mapping[str, str], things: Things, seed_number: int) -> None:
-        """Create the clients. `url` ends with `/api`, and `tokens` maps users to tokens."""
+        """Create a sender. `url` ends with `/api`, and `tokens` maps user names to tokens."""
         self._url = url
         self._tokens = dict(tokens)
         self._things = things
@@ -65,7 +67,9 @@ class Sender:
             return list(pool.map(self._send, requests))
 
     def without_identity(self, requests: Sequence[Request], open_calls: frozenset[str]) -> list[Seen]:
-        """Send one request without identity for each protected operation. The response must be 401."""
+        """Send a request without identity to each protected operation. Other responses than 401 are
+        complaints.
+        """
         first = {request.name: request for request in requests if request.name not in open_calls}
         results = []
         for request in first.values():
@@ -75,7 +79,8 @@ class Sender:
         return results
 
     def _send(self, request: Request) -> Seen:
-        # The user and the ids depend only on the request's number, not on the scheduling of threads.
+        # Choose the user and the ids by the number of the request, so that they don't depend on the
+        # scheduling of threads.
         chance = random.Random(self._seed * 1_000_003 + request.number)
         user = sorted(self._tokens)[request.number % len(self._tokens)]
         for kind in request.case.path_parameters:
@@ -90,7 +95,8 @@ class Sender:
         request_text = case_text(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
-        except OSError as failed:  # base class of the HTTP library's exceptions
+        # Base class of the HTTP library's exceptions.
+        except OSError as failed:
             return Seen(
                 request.name,
                 user,
@@ -121,7 +127,9 @@ def case_text(case: AnyCase) -> str:
 
 
 def complaints_of(case: AnyCase, answer: Any) -> list[str]:
-    """Return how a response deviates from the API description. Responses of the host itself are exempt."""
+    """Return descriptions of all deviations of a response from the API description. Responses of the host
+    itself are exempt.
+    """
     if answer.status_code in _OF_HOST and not answer.content:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Ids of resources for the paths of requests: created for both users, or found in responses."""
+"""Ids of resources, used in the paths of requests. They were created for both users or found in responses."""
 
 import random
 import threading
@@ -10,7 +10,8 @@ import httpx
 
 from samples.questions import FIRST_QUESTION
 
-_KEPT = 40  # of each kind; older resources have probably been deleted
+# Number of ids kept of each kind. Older resources have probably been deleted.
+_KEPT = 40
 _READY_S = 60.0
 _KINDS = ("run_id", "thread_id", "summary_id", "doc_id")
 _NOTES = (
@@ -20,7 +21,7 @@ _NOTES = (
 
 
 class Things:
-    """Thread-safe collection of ids, by the name of the path parameter."""
+    """Thread-safe collection of resource ids, by the name of the path parameter."""
 
     def __init__(self) -> None:
         self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_KEPT))
@@ -32,7 +33,7 @@ class Things:
                 self._ids[kind].append(thing)
 
     def learn(self, body: Any) -> None:
-        """Add the ids at the top level of a response body."""
+        """Add the ids in the top-level fields of a response body."""
         if isinstance(body, dict):
             for kind in _KINDS:
                 if isinstance(body.get(kind), str):

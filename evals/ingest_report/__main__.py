@@ -36,7 +36,9 @@ def main() -> int:
 
 
 def make_report(app: RunningApp, files: list[CorpusFile], arguments: argparse.Namespace) -> Report:
-    """Ingest all files and return the report. The documents are removed afterwards unless --keep is given."""
+    """Ingest all files and return the report. Afterwards, the documents are removed unless --keep is
+    given.
+    """
     began = time.monotonic()
     run = Ingesting(app, f"ingest-report-{time.time_ns()}", arguments.at_once, arguments.timeout)
     reports: dict[str, FileReport] = {}
@@ -62,22 +64,22 @@ def _line(done: int, total: int, entry: FileReport) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.ingest_report", description=__doc__)
     parser.add_argument(
-        "--data", type=Path, required=True, help="folder with the files to ingest, of any type"
+        "--data", type=Path, required=True, help="Folder with the files to ingest. They may have any type."
     )
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
     parser.add_argument(
         "--at-once",
         type=int,
         default=AT_ONCE,
-        help="number of files ingested concurrently (default: %(default)s)",
+        help="Number of files that are ingested at the same time (default: %(default)s).",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         default=TIMEOUT_S,
-        help="timeout for each file, in seconds (default: %(default)s)",
+        help="Timeout for each file, in seconds (default: %(default)s).",
     )
-    parser.add_argument("--keep", action="store_true", help="keep the documents in the app")
+    parser.add_argument("--keep", action="store_true", help="Keep the documents in the app after the report.")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The files to ingest and the Markdown files with their expected text. Only names are read."""
+"""Files to ingest, and the Markdown files with their expected text. Only names are read here."""
 
 import json
 from collections.abc import Iterator, Mapping

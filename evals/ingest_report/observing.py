@@ -19,7 +19,7 @@ _MAX_BLOCKS = 100_000
 
 
 class _Indexed(Model):
-    """The blocks of a document in the index, with their combined text."""
+    """Blocks of a document in the index, with their combined text."""
 
     blocks: int
     figures: int
@@ -78,7 +78,7 @@ class Observer:
                 top=_MAX_BLOCKS,
             )
         )
-        # Many blocks have the same heading in their path; count each heading once.
+        # The heading path of many blocks contains the same heading, so count each heading once.
         headings = {part for row in rows for part in (row["heading_path"] or "").split(" > ")}
         texts = [row["content"] or row["image_caption"] or "" for row in rows]
         figures = sum(row["block_type"] == "image" for row in rows)

@@ -11,13 +11,13 @@ from shared.platform.models import Model
 
 Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
 
-# Parts of error messages that indicate a fault of the app rather than of the file.
+# Parts of error messages that indicate a fault of the app, as opposed to one of the file.
 _CRASHES = ("crashed the parser", "internal error", "ended without an answer", "structure is not understood")
 _TIMEOUTS = ("took longer than",)
 
 
 class FileReport(Model):
-    """The result of ingesting one file.
+    """Result of ingesting one file.
 
     Attributes:
         status: one of five endings; `crashed` and `timed_out` are our failures, not the file's.
@@ -66,7 +66,7 @@ class Report(Model):
 
 
 def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Ending:
-    """Classify the result of an ingestion by the document's status, reason and warnings."""
+    """Classify how an ingestion ended, based on the document's status, reason and warnings."""
     if status == "ready":
         return "ready_with_warning" if warnings else "ready"
     if any(sign in (reason or "") for sign in _TIMEOUTS):
@@ -75,7 +75,7 @@ def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Endin
 
 
 def summarize(files: Sequence[FileReport], seconds: float) -> Report:
-    """Return the report on all files. `seconds` is the total duration."""
+    """Return the report on all files. `seconds` is the total duration of the ingestion."""
     counts = {kind: sum(file.status == kind for file in files) for kind in get_args(Ending)}
     summary = Summary(
         files=len(files),

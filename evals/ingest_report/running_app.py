@@ -34,7 +34,8 @@ class RunningApp:
 
 @contextmanager
 def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[RunningApp]:
-    """Yield the app at GROUNDWORK_URL, or else a local stack on free ports in a temporary folder.
+    """Yield the app at GROUNDWORK_URL. Without this variable, start a local stack on free ports in a
+    temporary folder.
 
     Raises:
         KeyError: GROUNDWORK_URL is set, but another variable is missing.

@@ -21,8 +21,9 @@ from local.run_all.stack_settings import StackError
 
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
 AT_ONCE = 4
-DEADLINE_S = 60.0  # the default of MAX_TOTAL_LATENCY_MS
-# Knobs of the stand-in (docs/internals/model-server.md): figures seen at hosted endpoints.
+# Default of MAX_TOTAL_LATENCY_MS.
+DEADLINE_S = 60.0
+# Knobs of the local model (docs/internals/model-server.md) for the pace of some hosted endpoints.
 PACES = {
     "none": "",
     "gpt-4.1": "@ttft=700,tps=70",
@@ -59,7 +60,7 @@ def _ask(
 
 
 def conclude(runs: Sequence[RecordedRun]) -> dict[str, float | None]:
-    """Return the measures of one pace. Measures without data are None."""
+    """Return the measures of all runs at one pace. Measures without data are None."""
     first = [run.first_s for run in runs if run.first_s is not None]
     seconds = [run.seconds for run in runs]
     return {
@@ -86,17 +87,20 @@ def _percentile(values: Sequence[float], percent: int) -> float | None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.pace", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
     parser.add_argument(
         "--runs",
         type=Path,
         default=None,
-        help="folder for the recorded runs (default: OUT with the suffix .runs)",
+        help="Folder for the recorded runs (default: OUT with the suffix .runs).",
     )
-    parser.add_argument("--limit", type=int, default=None, help="only the first N questions")
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
+    parser.add_argument("--limit", type=int, default=None, help="Ask only the first N questions.")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="Number of concurrent conversations.")
     parser.add_argument(
-        "--paces", type=lambda listed: listed.split(","), default=tuple(PACES), help="of: " + ", ".join(PACES)
+        "--paces",
+        type=lambda listed: listed.split(","),
+        default=tuple(PACES),
+        help=f"Paces to measure, separated by commas (default: {', '.join(PACES)}).",
     )
     return parser.parse_args()
 

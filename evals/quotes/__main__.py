@@ -21,10 +21,10 @@ PER_KIND = 40
 def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="JSON lines with labelled quotations")
+    parser.add_argument("--data", type=Path, required=True, help="JSON lines with labelled quotations.")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
-        "--seed", type=int, default=1, help="random seed of the alterations (default: %(default)s)"
+        "--seed", type=int, default=1, help="Random seed of the alterations (default: %(default)s)."
     )
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]

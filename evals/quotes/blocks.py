@@ -1,4 +1,4 @@
-"""Blocks of data sets, created as in the app: PDFs are parsed and chunked, passages are used unchanged."""
+"""Blocks of data sets, made as in the app: PDFs are parsed and chunked, and passages are used unchanged."""
 
 import json
 import os
@@ -12,7 +12,8 @@ from shared.platform.tokens import estimate_tokens
 
 SETS = ("contoso_hr", "financebench", "squadshifts_wiki")
 _MAX_BLOCK_TOKENS = 500
-_FILES = 3  # number of smallest files used of a set, about 500 blocks
+# Number of files used of a set, smallest first. They have about 500 blocks.
+_FILES = 3
 _PASSAGES = 500
 
 

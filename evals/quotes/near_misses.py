@@ -1,4 +1,4 @@
-"""Near misses: sentences of a block with one change that makes them unacceptable as quotations. Pure.
+"""Near misses: sentences of a block with one change that makes them false quotations. Pure.
 
 The changes are independent of the app's comparison: words, numbers, units, names and negations.
 """
@@ -28,7 +28,8 @@ _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b")
 _POWER = re.compile(r"(?<![\d.,])\d{2,3}[23](?![\d.,%])")
 _SUPERSCRIPT = {"2": "²", "3": "³"}
 _MIN_WORDS, _MAX_WORDS = 6, 60
-_MAX_REACH = 2  # maximum number of words dropped on either side of a negation
+# Maximum number of words dropped on either side of a negation.
+_MAX_REACH = 2
 
 Change = Callable[[str, random.Random], str | None]
 """Returns the sentence with one change, or None if it contains nothing that can be changed this way."""
@@ -36,7 +37,7 @@ Change = Callable[[str, random.Random], str | None]
 
 @dataclass(frozen=True)
 class NearMiss:
-    """An altered quotation that must be rejected."""
+    """Altered quotation that the app must reject."""
 
     kind: str
     quote: str
@@ -80,7 +81,9 @@ def _sentences(text: str) -> list[str]:
 
 
 def _is_held(quote: str, text: str) -> bool:
-    """Return whether the block contains the altered text too, for example in a similar row."""
+    """Return whether the block happens to contain the altered text, for example in a similar row. It is then
+    a correct quotation.
+    """
     return "…" not in quote and " ".join(_WORD.findall(quote)) in " ".join(_WORD.findall(text))
 
 
@@ -135,7 +138,7 @@ def _elided_negation(text: str, chance: random.Random) -> str | None:
     place = chance.choice(places)
     before, after = chance.randint(0, _MAX_REACH), chance.randint(0, _MAX_REACH)
     left, right = words[: max(0, place - before)], words[place + 1 + after :]
-    # None if only a fragment of the sentence would remain.
+    # Return None if only a fragment of the sentence would remain.
     return " ".join((*left, "…", *right)) if len(left) >= _MAX_REACH and len(right) >= _MAX_REACH else None
 
 

@@ -40,7 +40,8 @@ def main() -> int:
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Parse JSON lines of {"id", "question", "user", "thread", "documents"}. Only the question is required.
+    """Read questions from JSON lines of {"id", "question", "user", "thread", "documents"}. Only the question
+    is required.
 
     Raises:
         ValueError: if a line is malformed or an id is repeated.
@@ -60,7 +61,7 @@ def read_questions(path: Path) -> list[Asked]:
 
 
 def as_row(run: RecordedRun) -> dict[str, object]:
-    """Return the measures and the answer of one question for the report."""
+    """Return the report's row for a run, with the measures and the answer."""
     citations = run.answer.get("citations", ())
     return {
         "id": run.id,
@@ -83,21 +84,24 @@ def as_row(run: RecordedRun) -> dict[str, object]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.real", description=__doc__)
     parser.add_argument(
-        "--questions", type=Path, required=True, help="JSON lines of {id, question, user, thread, documents}"
+        "--questions",
+        type=Path,
+        required=True,
+        help=("File with JSON lines of {id, question, user, thread, documents}."),
     )
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to which the report is written.")
     parser.add_argument(
         "--runs",
         type=Path,
         default=None,
-        help="folder for the recorded runs (default: OUT with the suffix .runs)",
+        help="Folder for the recorded runs (default: OUT with the suffix .runs).",
     )
     parser.add_argument(
         "--patient",
         action="store_true",
-        help="raise all time limits, for an endpoint with replies written by a person",
+        help="Raise all time limits, for an endpoint whose replies a person writes.",
     )
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="Number of concurrent conversations.")
     return parser.parse_args()
 
 

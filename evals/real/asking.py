@@ -1,4 +1,4 @@
-"""Asking of questions on a separate stack with recorded model calls. Each run is stored in a file.
+"""Asks questions on a separate stack, records the model calls, and stores each run in a file.
 
 Stored runs are not asked again, so an interrupted evaluation continues where it stopped.
 """
@@ -28,7 +28,7 @@ POLL_S = 0.5
 HTTP_TIMEOUT_S = 120.0
 _ENDS = frozenset({"completed", "failed", "cancelled", "waiting"})
 _FOUR_HOURS_MS = str(4 * 3_600_000)
-# Time limits for an endpoint whose replies are written by a person.
+# Time limits for an endpoint whose replies a person writes.
 PATIENT = {
     "MAX_TOTAL_LATENCY_MS": _FOUR_HOURS_MS,
     "SUBAGENTS_CHILD_TIMEOUT_MS": _FOUR_HOURS_MS,
@@ -43,7 +43,7 @@ PATIENT = {
 
 @dataclass(frozen=True)
 class Asked:
-    """A question to ask, with its user and conversation.
+    """Question to ask, with its user and conversation.
 
     Attributes:
         user: id of a sample user.
@@ -83,7 +83,7 @@ class RecordedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether the run completed with an answer that a model wrote to the end."""
+        """Whether the run completed and a model wrote its answer to the end."""
         return self.status == "completed" and not self.degraded and not self.answer.get("truncated")
 
 
@@ -94,15 +94,15 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the stored runs of a folder: the ids in `ids`, in that order, or all runs. Missing runs are
-    skipped.
+    """Read the stored runs in a folder, either those with the given ids in this order, or all. Missing runs
+    are skipped.
     """
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
 
 
 def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
-    """Return the endpoint that EVAL_CHAT_URL names, or None if the stack's own model is to answer."""
+    """Return the model endpoint configured by EVAL_CHAT_URL, or None if the stack's own model is used."""
     url = environment.get(URL_SETTING)
     if not url:
         return None
@@ -112,7 +112,7 @@ def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | N
 
 @contextmanager
 def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
-    """Yield a running stack with its data in GROUNDWORK_DATA, whose model calls pass through a recorder.
+    """Yield a running stack with its data in GROUNDWORK_DATA. Its model calls pass through a recorder.
 
     Args:
         changes: app settings that override the stack's.
@@ -126,7 +126,7 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
         local = Endpoint(f"http://127.0.0.1:{stack.ports.model}/v1")
         recorder = opened.enter_context(recording(local, hosted_endpoint()))
         stack.kill_host()
-        # The app sends trace ids to its models only if a trace receiver is configured.
+        # Configure a trace receiver, since the app only then sends trace ids to its models.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host({**traced, **changes})
         yield RecordedStack(stack, recorder)
@@ -140,8 +140,8 @@ class RecordedStack:
     recorder: Recorder
 
     def ask_all(self, prompts: Sequence[Asked], folder: Path, at_once: int) -> None:
-        """Ask the questions that have no stored run yet, in up to `at_once` concurrent conversations, and
-        store the runs.
+        """Ask the questions without a stored run, in up to `at_once` concurrent conversations, and store
+        their runs.
         """
         folder.mkdir(parents=True, exist_ok=True)
         by_thread = sorted(prompts, key=lambda one: one.thread)
@@ -199,8 +199,8 @@ class RecordedStack:
         }
 
     def _first_text(self, http: httpx.Client, run_id: str, began: float) -> float | None:
-        """Read the events of a run until it ends or asks the user. Return the seconds until the first text,
-        or None.
+        """Read the events of a run until it ends or asks the user a question. Return the seconds from `began`
+        to the first text, or None without text.
         """
         first_s, last, name = None, "0", ""
         while True:
@@ -234,7 +234,7 @@ def _json(answer: httpx.Response) -> JsonObject:
 
 
 def _degraded_runs(stack: LocalStack) -> set[str]:
-    """Return the ids of runs whose answer was completed without a model, according to the log of the host."""
+    """Return the ids of the runs whose answer was completed without a model, according to the host's log."""
     log = stack.data / f"{FUNCTIONS_HOST.lower().replace(' ', '-')}.log"
     run_ids = set()
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

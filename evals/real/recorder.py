@@ -1,4 +1,4 @@
-"""A proxy between an app and its models that records the chat calls of selected questions.
+"""Proxy between an app and its models that records the chat calls of selected questions.
 
 A question is identified by its trace: the request carries a `traceparent`, and the app sends the trace id
 with each model call. Chat calls of watched traces go to the hosted endpoint if there is one; all other calls,
@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 JsonObject = dict[str, Any]
-CALL_TIMEOUT_S = 4 * 3600.0  # hours, because a person may write the reply
+# Four hours, because a person may write the reply.
+CALL_TIMEOUT_S = 4 * 3600.0
 _DROPPED = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding"})
 _PIECE = 1 << 14
 
@@ -70,13 +71,13 @@ def _texts(messages: list[JsonObject]) -> Iterator[str]:
 
 
 def call_from(stored: Mapping[str, Any]) -> ChatCall:
-    """Return a call from its stored form, the output of `asdict`."""
+    """Restore a call from its stored form, as returned by `asdict`."""
     return ChatCall(**stored)
 
 
 @dataclass
 class Recorder:
-    """Thread-safe store of the recorded calls, and the endpoints to which calls are forwarded."""
+    """Thread-safe store of recorded calls, with the endpoints that receive the calls."""
 
     local: Endpoint
     hosted: Endpoint | None = None
@@ -88,7 +89,7 @@ class Recorder:
         self._calls[trace_id] = []
 
     def take(self, trace_id: str) -> list[JsonObject]:
-        """Stop recording a trace, and return its chat calls in stored form."""
+        """Stop recording the calls with this trace id, and return those recorded, in stored form."""
         return [asdict(call) for call in self._calls.pop(trace_id, [])]
 
     def begin(self, trace_id: str, request: JsonObject) -> ChatCall | None:
@@ -120,7 +121,7 @@ def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
 class _Proxy(BaseHTTPRequestHandler):
     recorder: Recorder
     protocol_version = "HTTP/1.1"
-    # Otherwise each response waits 40 ms for the acknowledgement of its headers.
+    # With Nagle's algorithm, each response would wait 40 ms for the acknowledgement of its headers.
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
@@ -158,7 +159,8 @@ class _Proxy(BaseHTTPRequestHandler):
             connection.request(self.command, parts.path + self.path.removeprefix("/v1"), body, headers)
             self._pass_back(connection.getresponse(), call, began)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the app has closed the connection
+            # The app has closed the connection.
+            self.close_connection = True
         except (OSError, http.client.HTTPException) as failed:
             with suppress(OSError):
                 problem = {"error": {"message": f"{type(failed).__name__} at the model endpoint"}}

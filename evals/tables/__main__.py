@@ -24,7 +24,8 @@ from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
 from shared.tables.sql_worker import answer
 
-_UNUSED = {  # required to load the app's settings, but not used here
+# Placeholders that are needed to load the app's settings. Nothing connects to them.
+_UNUSED = {
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",
     "DocumentsStorage": "UseDevelopmentStorage=true",
@@ -42,20 +43,23 @@ def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
     parser.add_argument(
-        "--data", type=Path, required=True, help="folder with queries.jsonl and the databases in db/"
+        "--data", type=Path, required=True, help="Folder with queries.jsonl and the databases in db/."
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
         "--questions",
         action="store_true",
-        help="also ask the set's questions, with the model set by OPENAI_BASE_URL and CHAT_MODEL",
+        help=(
+            "Also answer the questions of the set with the model configured by OPENAI_BASE_URL and "
+            "CHAT_MODEL."
+        ),
     )
-    parser.add_argument("--replies", type=Path, help="file with recorded replies, used instead of a model")
+    parser.add_argument("--replies", type=Path, help="File with recorded replies, used in place of a model.")
     parser.add_argument(
-        "--rows", type=int, default=0, help="also load and query a generated table with this many rows"
+        "--rows", type=int, default=0, help="Also load and query a generated table with this many rows."
     )
     parser.add_argument(
-        "--at-once", type=int, default=4, help="number of concurrent questions (default: %(default)s)"
+        "--at-once", type=int, default=4, help="Number of concurrent questions (default: %(default)s)."
     )
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
@@ -82,7 +86,9 @@ def main() -> int:
 
 
 def difference(path: Path, sql: str) -> str:
-    """Return the reason why the app and SQLite answer a query differently, or "" if their rows are equal."""
+    """Run a query in the app and in SQLite. Return the reason why their results differ, or "" if their rows
+    are equal.
+    """
     reply = answer(
         QueryJob(target=Path("unused"), sql=sql, files=(QueryFile(path=path, tables=tables(path)),))
     )
@@ -103,7 +109,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def tables(path: Path) -> tuple[QueryTable, ...]:
-    """Return a description of all tables in a SQLite file."""
+    """Return descriptions of all tables in a SQLite file."""
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
         names = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")

@@ -31,7 +31,8 @@ from shared.tools.table_queries import result_of
 from shared.tools.table_tools import QueryStructuredData, SqlDraft
 from shared.wiring import Services, build_services
 
-PATIENT = CallLimits(timeout_s=3 * 3600)  # three hours, because a person may take the place of the model
+# Three hours, because a person may write the replies instead of a model.
+PATIENT = CallLimits(timeout_s=3 * 3600)
 Row = Sequence[Any]
 
 
@@ -63,7 +64,7 @@ class Workbook(TableLookup):
         return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
 
     def independent(self, sql: str) -> list[Row]:
-        """Run SQL directly in SQLite, without the app's guard and engine."""
+        """Run SQL directly in SQLite, to compare the result with that of the app's guard and engine."""
         with sqlite3.connect(":memory:") as connection:
             connection.execute("ATTACH ? AS f", (f"file:{self.path}?mode=ro",))
             for table in self._tables:
@@ -73,7 +74,7 @@ class Workbook(TableLookup):
 
 
 def load_tables(database: Path, folder: Path) -> tuple[Any, ...]:
-    """Load the tables of a database into `folder` with the app's loader, as if they were sheets of text
+    """Load the tables of a database into `folder` with the app's loader, as if they were sheets with text
     cells.
     """
     folder.mkdir()
@@ -95,8 +96,8 @@ def cells(header: Row, rows: Iterable[Row]) -> Iterator[list[str]]:
 
 
 class RecordedReplies:
-    """A chat model that returns recorded replies, in the format of `model_mailbox.py`: lines of {"request",
-    "reply"}.
+    """Chat model that returns recorded replies. The file contains JSON lines of {"request", "reply"}, as
+    written by `model_mailbox.py`.
 
     A reply belongs to a question, and to its repair if the request names a problem.
     """
@@ -127,7 +128,7 @@ class RecordedReplies:
 
 
 def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = None) -> dict[str, Any]:
-    """Ask all questions of a set. Return the measures, and a row for each question.
+    """Ask all questions of a set. Return the measures, with one row for each question.
 
     Args:
         replies: recorded replies, used instead of the model.
@@ -176,7 +177,9 @@ async def _asked(
 
 
 def judge(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
-    """Return the verdict, "right", "wrong" or "declined", and whether SQLite alone returns the same rows."""
+    """Return the verdict on an answer ("right", "wrong" or "declined"), and whether SQLite returns the same
+    rows for its SQL.
+    """
     if not result["success"]:
         return "declined", False
     rows = result["rows"]
@@ -185,14 +188,14 @@ def judge(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbo
 
 
 def gold_rows(database: Path, queries: Iterable[str]) -> list[list[Row]]:
-    """Return the rows that each gold query returns in SQLite."""
+    """Return the rows that SQLite returns for each gold query."""
     with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
         return [connection.execute(sql).fetchall() for sql in queries]
 
 
 def holds(rows: Sequence[Row], gold: Sequence[Row]) -> bool:
-    """Return whether the rows contain the gold columns, among others and in any order, with the same values
-    in each row.
+    """Return whether the columns of `gold` are among the columns of `rows`, in any order, with the same
+    values in each row.
     """
     if len(rows) != len(gold):
         return False
@@ -220,8 +223,8 @@ def _multiset(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for comparison: numeric text as a number, and numbers rounded to ten significant
-    digits.
+    """Normalise a value for comparison: convert numeric text to a number, and round numbers to ten
+    significant digits.
     """
     if isinstance(value, str):
         try:
