@@ -26,6 +26,17 @@ from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.fakes.table import InMemoryTable
 
 OWNER_ID_KEY = "the key of tests for ids, 0123456789"
+LEAST_ENVIRONMENT = {
+    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
+    "AZURE_SEARCH_API_KEY": "key",
+    "DocumentsStorage": "UseDevelopmentStorage=true",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    "CHAT_MODEL": "chat",
+    "EMBEDDING_MODEL": "embedding",
+    "EMBEDDING_DIMENSIONS": "64",
+    "OWNER_ID_KEY": OWNER_ID_KEY,
+}
+"""The variables that every process of the app needs; nothing listens at the addresses."""
 
 
 def fake_settings(**changes: Any) -> Settings:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -440,11 +439,9 @@ class SharePointServer:
         self._sites.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._sites.__exit__(kind, error, trace)
-        self._graph.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._sites.__exit__()
+        self._graph.__exit__()
 
 
 def user(user_id: str, *roles: str, **more: Any) -> Entry:

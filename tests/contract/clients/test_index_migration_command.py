@@ -6,6 +6,7 @@ from scripts.index_migration import main
 from shared.retrieval.schema import content_index
 from tests.contract.clients.conftest import Connect, connect_search
 from tests.contract.clients.migrating import World
+from tests.fakes.services import LEAST_ENVIRONMENT
 from tests.servers import SearchServer
 
 pytestmark = pytest.mark.contract
@@ -29,15 +30,10 @@ _KEYWORD = {"analyzer": "keyword"}
 @pytest.fixture
 def environment(world: World, search_server: SearchServer, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
+        **LEAST_ENVIRONMENT,
         "AZURE_SEARCH_ENDPOINT": search_server.endpoint,
         "AZURE_SEARCH_API_KEY": search_server.api_key,
         "AZURE_SEARCH_CONTENT_INDEX": world.alias,
-        "DocumentsStorage": "UseDevelopmentStorage=true",
-        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-        "CHAT_MODEL": "chat",
-        "EMBEDDING_MODEL": "embedding",
-        "EMBEDDING_DIMENSIONS": "64",
-        "OWNER_ID_KEY": "unused, 0123456789 and some letters",
     }
     for name, value in values.items():
         monkeypatch.setenv(name, value)

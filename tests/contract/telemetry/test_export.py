@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.services import LEAST_ENVIRONMENT
 from tests.http_server import Answer, HttpServer, Request, json_answer
 from tests.otlp_receiver import otlp_receiver
 
@@ -19,16 +20,6 @@ ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.e2e
 
 KEY = "11111111-2222-3333-4444-555555555555"
-SETTINGS = {
-    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
-    "AZURE_SEARCH_API_KEY": "key",
-    "DocumentsStorage": "UseDevelopmentStorage=true",
-    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-    "CHAT_MODEL": "chat",
-    "EMBEDDING_MODEL": "embedding",
-    "EMBEDDING_DIMENSIONS": "64",
-    "OWNER_ID_KEY": "unused, 0123456789 and some letters",
-}
 
 
 def export(*arguments: str, **settings: str) -> str:
@@ -36,7 +27,7 @@ def export(*arguments: str, **settings: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tests.contract.telemetry.exporting", *arguments],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **SETTINGS, **settings},
+        env={"PATH": os.environ["PATH"], **LEAST_ENVIRONMENT, **settings},
         capture_output=True,
         text=True,
         timeout=240,

@@ -5,7 +5,6 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from local.azurite.server import find_node
@@ -62,9 +61,7 @@ class Playground:
         self.url = self.outgoing.target = f"http://127.0.0.1:{port}"
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.terminate()
             try:
@@ -72,8 +69,8 @@ class Playground:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self.incoming.__exit__(kind, error, trace)
-        self.outgoing.__exit__(kind, error, trace)
+        self.incoming.__exit__()
+        self.outgoing.__exit__()
 
     def sent(self) -> list[dict[str, Any]]:
         """Return the activities that it sent to the app, in order."""

@@ -21,8 +21,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Services:
         chat_model=CountingChatModel(),
         embedder=CountingEmbedder(),
     )
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, made)
 
 
 @pytest.fixture

@@ -61,9 +61,10 @@ def settings_of_tests(**changes: Any) -> Any:
     return fake_settings(dev_token_secret=SECRET, stream_seconds=0.2, **changes)
 
 
-def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
-    """Make functions use these services, and believe tokens signed with SECRET."""
+def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> Services:
+    """Make functions use these services, and accept tokens signed with SECRET. Return the services."""
     monkeypatch.setattr("shared.wiring.get_services", lambda: services)
+    return services
 
 
 def as_user(served: ASGIApp, user_id: str, **claims: Any) -> httpx.AsyncClient:

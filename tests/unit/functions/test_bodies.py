@@ -60,9 +60,7 @@ async def test_a_file_may_take_long_and_not_be_silent() -> None:
 
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = fake_services(settings=settings_of_tests(rate_limit_per_minute=2))
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, fake_services(settings=settings_of_tests(rate_limit_per_minute=2)))
 
 
 @pytest.fixture

@@ -30,9 +30,7 @@ QUESTION = "At what pressure does the pump run?"
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await corpus_services(settings=settings(subagents_enabled=False))
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, await corpus_services(settings=settings(subagents_enabled=False)))
 
 
 @pytest.fixture

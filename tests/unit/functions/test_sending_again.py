@@ -41,9 +41,7 @@ LATER = {**KEY, "Prefer": "respond-async"}
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await corpus_services(settings=settings_of_tests(subagents_enabled=False))
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, await corpus_services(settings=settings_of_tests(subagents_enabled=False)))
 
 
 @pytest.fixture

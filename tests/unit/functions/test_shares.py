@@ -43,8 +43,7 @@ Change = Callable[[Services, RunRequest, str], Awaitable[None]]
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
     world = World(settings=settings(subagents_enabled=False, sharing=True))
     await world.add("manual", "The pump runs at 15 bar.", readers=("engineering",))
-    connect(monkeypatch, world.services)
-    return world.services
+    return connect(monkeypatch, world.services)
 
 
 @pytest.fixture

@@ -23,8 +23,7 @@ from tests.world import add_corpus
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
     made = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
     await add_corpus(made)
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, made)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.queued_work import remember_queued, stop_nothing
-from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
 from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros
 from tests.unit.ingestion.test_parser_fuzzing import seed_file
@@ -73,23 +73,7 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
     world = World(model(), settings=settings(subagents_enabled=False, sharing=True), engine=True)
     await world.add("manual", "The pump runs at 15 bar.", readers=("engineering",))
-    connect(monkeypatch, world.services)
-    return world.services
-
-
-@pytest.fixture
-def durable(services: Services) -> IngestingClient:
-    return IngestingClient(services)
-
-
-@pytest.fixture
-def app(durable: IngestingClient) -> ASGIApp:
-    return make_app(durable)
-
-
-@pytest.fixture
-def anna(app: ASGIApp) -> httpx.AsyncClient:
-    return as_user(app, "anna", groups=["engineering"])
+    return connect(monkeypatch, world.services)
 
 
 async def new_thread(client: httpx.AsyncClient) -> str:

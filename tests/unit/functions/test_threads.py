@@ -35,9 +35,7 @@ QUESTION = "At what pressure does the pump run?"
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await corpus_services(settings=settings_of_tests())
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, await corpus_services(settings=settings_of_tests()))
 
 
 @pytest.fixture

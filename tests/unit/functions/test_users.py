@@ -58,9 +58,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await corpus_services(settings=settings_of_tests())
-    connect(monkeypatch, made)
-    return made
+    return connect(monkeypatch, await corpus_services(settings=settings_of_tests()))
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.documents.ids import document_id
+from shared.documents.state import DocumentState
 from shared.ingestion import page_pictures
 from shared.ingestion.page_pictures import page_picture
 from shared.ingestion.task import fresh_state
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import BadDocumentError, DailyLimitError, DependencyError
 from shared.platform.names import DOCUMENTS, WORK
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.ingestion.pdf_files import PdfMaker
 
@@ -23,19 +25,23 @@ VERSION = {"content_hash": "abc", "version_key": "abc-1"}
 ANNA = UserContext(user_id="anna")
 
 
+async def uploaded(services: Services, content: bytes) -> DocumentState:
+    """Store a file and the row of its document."""
+    await services.blobs.ensure_containers([DOCUMENTS, WORK])
+    await services.blobs.write(DOCUMENTS, PATH, content)
+    stored = await services.blobs.properties(DOCUMENTS, PATH)
+    assert stored is not None
+    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, **VERSION})
+    await services.documents.create(state)
+    return state
+
+
 async def test_pages_wait_without_their_file_and_not_too_many_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = fake_services()
     file = PdfMaker().page().paragraph("Herons.").write(tmp_path / PATH)
-    await services.blobs.ensure_containers([DOCUMENTS])
-    await services.blobs.write(DOCUMENTS, PATH, file.read_bytes())
-    stored = await services.blobs.properties(DOCUMENTS, PATH)
-    assert stored is not None
-    state = fresh_state(PATH).model_copy(
-        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
-    )
-    await services.documents.create(state)
+    state = await uploaded(services, file.read_bytes())
     assert state.doc_id == document_id(PATH)
     download, fetched, go_on = services.blobs.download, 0, asyncio.Event()
 
@@ -62,13 +68,7 @@ async def test_a_page_that_cannot_be_drawn_is_not_tried_again_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     services = fake_services()
-    await services.blobs.ensure_containers([DOCUMENTS, WORK])
-    await services.blobs.write(DOCUMENTS, PATH, b"%PDF-1.7 and nothing else")
-    stored = await services.blobs.properties(DOCUMENTS, PATH)
-    assert stored is not None
-    state = fresh_state(PATH).model_copy(
-        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
-    )
+    state = await uploaded(services, b"%PDF-1.7 and nothing else")
     download, fetched = services.blobs.download, 0
 
     async def counting(container: str, name: str, target: Path) -> BlobProperties:
@@ -88,14 +88,7 @@ async def test_a_page_that_cannot_be_drawn_is_not_tried_again_for_a_while(
 async def test_pages_beyond_the_days_limit_are_not_drawn(tmp_path: Path) -> None:
     services = fake_services(settings=fake_settings(max_daily_page_images=1))
     file = PdfMaker().page().paragraph("Herons.").page().paragraph("Gulls.").write(tmp_path / PATH)
-    await services.blobs.ensure_containers([DOCUMENTS, WORK])
-    await services.blobs.write(DOCUMENTS, PATH, file.read_bytes())
-    stored = await services.blobs.properties(DOCUMENTS, PATH)
-    assert stored is not None
-    state = fresh_state(PATH).model_copy(
-        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
-    )
-    await services.documents.create(state)
+    state = await uploaded(services, file.read_bytes())
     for _ in range(2):  # what was drawn is shown as often as one likes
         assert await page_picture(state, 1, ANNA, services)
     with pytest.raises(DailyLimitError):

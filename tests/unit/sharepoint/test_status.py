@@ -13,21 +13,11 @@ from shared.platform.errors import ConfigurationError, ConflictError
 from shared.platform.settings import load_settings
 from shared.sharepoint.models import MAX_EXAMPLES, SkippedItem
 from shared.sharepoint.status import view_libraries
-from tests.fakes.services import fake_services
+from tests.fakes.services import LEAST_ENVIRONMENT, fake_services
 from tests.fakes.sharepoint_server import TENANT, Fault, user
 from tests.unit.sharepoint.tenant import ANNA, START, tenant
 
 LIBRARY = "https://contoso.sharepoint.com/sites/hr"
-BASE = {
-    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:1",
-    "AZURE_SEARCH_API_KEY": "key",
-    "DocumentsStorage": "UseDevelopmentStorage=true",
-    "OPENAI_BASE_URL": "http://127.0.0.1:1/v1",
-    "CHAT_MODEL": "chat",
-    "EMBEDDING_MODEL": "embedding",
-    "EMBEDDING_DIMENSIONS": "64",
-    "OWNER_ID_KEY": "unused, 0123456789 and some letters",
-}
 
 
 async def test_the_status_follows_the_runs() -> None:
@@ -90,13 +80,13 @@ async def test_sharepoint_decides_who_reads_and_what_is_deleted() -> None:
 )
 def test_wrong_settings_are_refused(libraries: str, tenants: str) -> None:
     with pytest.raises(ConfigurationError, match="SHAREPOINT_LIBRARIES"):
-        load_settings({**BASE, "SHAREPOINT_LIBRARIES": libraries, "ALLOWED_TENANTS": tenants})
+        load_settings({**LEAST_ENVIRONMENT, "SHAREPOINT_LIBRARIES": libraries, "ALLOWED_TENANTS": tenants})
 
 
 @pytest.mark.parametrize("libraries", ["", LIBRARY])
 def test_the_timer_is_registered_only_with_libraries(libraries: str) -> None:
     names = "import function_app; print([f.get_function_name() for f in function_app.app.get_functions()])"
-    environment = {**BASE, "SHAREPOINT_LIBRARIES": libraries, "ALLOWED_TENANTS": TENANT}
+    environment = {**LEAST_ENVIRONMENT, "SHAREPOINT_LIBRARIES": libraries, "ALLOWED_TENANTS": TENANT}
     done = subprocess.run(
         [sys.executable, "-c", names], env=environment, capture_output=True, text=True, check=True
     )
