@@ -17,7 +17,7 @@ Sets = Mapping[str, Mapping[str, float]]
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
+    """Compare the two reports named on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.compare", description=__doc__)
     parser.add_argument("old", type=Path, help="Report of the earlier revision.")
     parser.add_argument("new", type=Path, help="Report of the later revision.")

@@ -72,7 +72,7 @@ class Reading:
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="financebench,mmlongbench")

@@ -31,7 +31,7 @@ _PIECE_CHARS = 100
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     arguments = _arguments()
     folder = arguments.runs or arguments.out.with_suffix(".runs")
     try:

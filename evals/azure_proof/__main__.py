@@ -26,7 +26,7 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the steps chosen on the command line, and return the exit code."""
     options = _arguments(arguments)
     if options.dry_run:
         return _dry_run(_place(options))

@@ -34,7 +34,7 @@ class Outcome(_Frozen):
 
 
 class StepResult(_Frozen):
-    """The recorded result of a step.
+    """Result of a step, as recorded in the evidence file.
 
     Attributes:
         status: `skipped` if the step doesn't apply to this target.

@@ -75,7 +75,7 @@ class LocalTarget:
         )
 
     def facts(self) -> Facts:
-        """Return the versions on this machine."""
+        """Return the versions of the programs on this machine."""
         settings = self._stack.app_settings
         models = f"{settings.get('CHAT_MODEL')} and {settings.get('EMBEDDING_MODEL')}: stand-ins"
         return Facts(

@@ -32,7 +32,7 @@ BATCH = 5
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     arguments = _arguments()
     batches = plan(arguments.runs, arguments.seed, arguments.batch, arguments.faults)
     began = time.monotonic()

@@ -76,7 +76,7 @@ class Load:
                     self._world.unfinished.append(f"round {self._number}: {error}")
 
     def reconcile(self) -> None:
-        """Trigger the work of the five-minute timer now."""
+        """Do the work of the app's five-minute timer now."""
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             self._admin.call("POST", "/api/maintenance/reconcile")
 

@@ -32,7 +32,7 @@ PROGRESS_S = 10.0
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     arguments = _arguments()
     try:
         folders = find_sets(arguments.data, arguments.sets)

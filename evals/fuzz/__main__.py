@@ -36,7 +36,7 @@ _CASES_PER_SCENARIO = 50
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     arguments = _arguments()
     began = time.monotonic()
     try:

@@ -21,7 +21,7 @@ TIMEOUT_S = 900.0
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
+    """Ingest the files, write the report, and return the exit code."""
     arguments = _arguments()
     try:
         files = find_files(arguments.data)

@@ -33,7 +33,7 @@ PACES = {
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     arguments = _arguments()
     folder = arguments.runs or arguments.out.with_suffix(".runs")
     try:

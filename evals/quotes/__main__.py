@@ -19,7 +19,7 @@ PER_KIND = 40
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="JSON lines with labelled quotations.")
     parser.add_argument("--out", type=Path, required=True)

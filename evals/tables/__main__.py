@@ -40,7 +40,7 @@ ATTACKS = Path("tests/unit/tables/test_attacks.py")
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the evaluation as set on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
     parser.add_argument(
         "--data", type=Path, required=True, help="Folder with queries.jsonl and the databases in db/."

@@ -97,7 +97,7 @@ class ThreadStore:
         )
 
     async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None:
-        """Return the turn with this number, or None."""
+        """Return the turn of a thread that has this number, or None if there is none."""
         entity = await self._table.get(_partition(owner_id), _turn_key(thread_id, number))
         return None if entity is None else _turn(entity)
 

@@ -19,7 +19,7 @@ def _plain(text: Any) -> Any:
     scripts.
     """
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
-        raise ValueError("must be a whole number in the digits 0 to 9")
+        raise ValueError("must be a whole number, written with the digits 0 to 9")
     return text
 
 

@@ -95,7 +95,8 @@ async def write_rights(
             if await blobs.read(DOCUMENTS, name) == content:
                 return
         raise PreconditionFailedError(
-            "The document's permissions have just been changed.", "Read the document again."
+            "The document's permissions have just been changed.",
+            "Read the document again, and repeat the change.",
         ) from None
 
 
@@ -103,7 +104,8 @@ def _refuse_synchronised(state: DocumentState) -> None:
     if is_synchronised(state.blob_name):
         raise ConflictError(
             "The document is synchronised from SharePoint.",
-            "Change its permissions or delete it in SharePoint. The change arrives within ten minutes.",
+            "Change the permissions in SharePoint, or delete the document there. The change arrives within "
+            "ten minutes.",
         )
 
 
@@ -156,7 +158,9 @@ async def correct(
         if current.is_deleted:
             return None
         if only_unchanged and current.model_dump(include=editable) != state.model_dump(include=editable):
-            raise PreconditionFailedError("The document has just been changed.", "Read the document again.")
+            raise PreconditionFailedError(
+                "The document has just been changed.", "Read the document again, and repeat the change."
+            )
         return corrected(current, corrections)
 
     change = await change_row(state.doc_id, documents, changed)

@@ -278,7 +278,7 @@ class Docling(LayoutReader):
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """Read the file with docling's standard pipeline, including its text recognition."""
+        """Return the layout of a file, as read by docling's standard pipeline with text recognition."""
         with call_span(SERVICE, "read layout"):
             converted = await self._convert(source, filename, limits)
         if converted.status not in _SUCCESSES or converted.document is None:
@@ -339,7 +339,7 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
     if status == 404:
         raise ConfigurationError(
             "DOCLING_ENDPOINT is not the URL of a docling-serve instance.",
-            "Check the setting. docling-serve must be version 1.",
+            "Check the setting. Version 1 of docling-serve is required.",
         )
     if status in (400, 413, 415, 422):
         raise cannot_read(SERVICE, f"HTTP {status}")

@@ -325,7 +325,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """Read the whole file with the layout model."""
+        """Return the layout of a whole file, as read by the layout model."""
         with call_span(SERVICE, "read layout"):
             result = await self._analyze(LAYOUT_MODEL, source, limits)
         try:

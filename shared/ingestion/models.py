@@ -213,7 +213,7 @@ class RestRequest(Model):
 
 
 class ParsedFile(Model):
-    """Result of the parser for one file.
+    """Chunks, figures and properties that the parser has extracted from one file.
 
     Attributes:
         figures: figures to index; their pictures are in the version's folder.
@@ -325,7 +325,7 @@ class Difference(Model):
 
 
 class AuditCounts(Model):
-    """Number of records by kind."""
+    """Numbers of files, states, index rows, blocks and figures that an audit has found."""
 
     files: int = Field(default=0, description="Number of documents with a file in storage.")
     states: int = Field(default=0, description="Number of documents with an ingestion state.")
@@ -345,7 +345,7 @@ class UnreadableDocument(Model):
 
 
 class AuditReport(Model):
-    """Response of GET /api/maintenance/audit.
+    """Response of GET /api/maintenance/audit: the differences between files, states and indexes.
 
     Attributes:
         agrees: whether there are no differences. A failed document isn't a difference.
@@ -365,7 +365,7 @@ class AuditReport(Model):
 
 
 class ReconcileReport(Model):
-    """Result of one reconciliation.
+    """Result of one reconciliation: the ingestions that it started and the data that it removed.
 
     Attributes:
         started: number of ingestions started, by kind of difference.

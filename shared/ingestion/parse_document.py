@@ -100,7 +100,7 @@ async def _parse(
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
     except ConflictError:
         raise DependencyError(
-            "The file was replaced while it was being read.", "The new file will be read."
+            "The file was replaced while it was being read.", "The ingestion is retried with the new file."
         ) from None
     content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
     task.version_key = version_key(content_hash, (await task.current_state()).hints_etag, settings)
@@ -173,7 +173,7 @@ def _require_tries_left(state: DocumentState) -> None:
     if state.failed_tries >= MAX_TRIES:
         raise BadDocumentError(
             state.tried_reason or "The file could not be ingested.",
-            "The same file failed three times. Change it, or request another ingestion.",
+            "The same file failed three times. Change the file, or request another ingestion.",
             failure=state.tried_failure or "damaged",
         )
 

@@ -110,7 +110,9 @@ def check_content(filename: str, beginning: bytes) -> Format:
     file_format = format_of(filename)
     if not beginning:
         raise BadDocumentError(
-            "The file is empty (0 bytes).", "Upload it again: the transfer may have failed.", failure="empty"
+            "The file is empty (0 bytes).",
+            "Upload the file again: the transfer may have failed.",
+            failure="empty",
         )
     if file_format is _PDF:
         is_found = any(magic in beginning[:MAGIC_BYTES] for magic in file_format.magics)
@@ -124,7 +126,8 @@ def check_content(filename: str, beginning: bytes) -> Format:
     if file_format.magics == _ZIP and beginning.startswith(_COMPOUND):
         raise BadDocumentError(
             "The file needs a password, or has a format from before 2007.",
-            "Open it in its program, remove the password, and save it in the current format.",
+            "Open the file in the program that created it, remove the password, and save it in a current "
+            "format.",
             failure="encrypted_or_old",
         )
     raise BadDocumentError(

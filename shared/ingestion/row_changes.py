@@ -124,7 +124,7 @@ async def copy_corrections(
 
 
 async def apply_corrections(task: IngestTask) -> None:
-    """Write corrections that are missing in the indexes.
+    """Write the document's corrections to the indexes where they are missing.
 
     Raises:
         FencedError: another execution has taken over the document, or it was deleted.

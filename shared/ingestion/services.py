@@ -27,4 +27,4 @@ class IngestionServices(DocumentServices, Protocol):
         """Create missing containers, tables, queues and indexes, and add new index fields."""
 
     async def ensure_prepared(self) -> None:
-        """Call `prepare` once per process."""
+        """Call `prepare` unless this process has already called it."""

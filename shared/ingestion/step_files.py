@@ -25,19 +25,19 @@ class StepFiles:
         self._folder = folder
 
     async def put(self, name: str, result: Model) -> None:
-        """Create or replace a result."""
+        """Store a result under `name`. An earlier result is replaced."""
         await write_model(self._blobs, WORK, step_file(self._folder, name), result)
 
     async def get(self, name: str, kind: type[StepResult]) -> StepResult:
-        """Return a result. Raise `NotFoundError` if it is missing."""
+        """Return the result stored under `name`. Raise `NotFoundError` if it is missing."""
         return await read_model(self._blobs, WORK, step_file(self._folder, name), kind)
 
     async def find(self, name: str, kind: type[StepResult]) -> StepResult | None:
-        """Return a result, or None if it is missing."""
+        """Return the result stored under `name`, or None if it is missing."""
         return await find_model(self._blobs, WORK, step_file(self._folder, name), kind)
 
     async def remove(self) -> None:
-        """Delete all results, the parsed file first.
+        """Delete all stored results of this version, the parsed file first.
 
         The parsed file tells a retried `large_files.finish` that the other results are still complete.
         """

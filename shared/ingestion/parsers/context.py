@@ -247,12 +247,13 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
     except UnidentifiedImageError as error:
         raise BadDocumentError(
             "The content is not an image in a known format.",
-            "Save it again as a PNG or JPEG file.",
+            "Save the image again as a PNG or JPEG file.",
             failure="wrong_suffix",
         ) from error
     except _DECODING_ERRORS as error:
         raise BadDocumentError(
-            "The image is damaged or incomplete.", "Check that it opens in a viewer, and save it again."
+            "The image is damaged or incomplete.",
+            "Check that the image opens in a viewer, and save it again.",
         ) from error
 
 

@@ -116,7 +116,7 @@ def open_office(
     except (*PART_ERRORS, EOFError) as error:
         raise BadDocumentError(
             f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
-            "Open it in its program and save it again.",
+            "Open the file in the program that created it, and save it again.",
         ) from error
 
 
@@ -136,7 +136,7 @@ def check_zip(path: Path) -> None:
     except (BadZipFile, EOFError, NotImplementedError, OSError, zlib.error) as error:
         raise BadDocumentError(
             "The file is damaged or incomplete.",
-            "Check that the file opens in its program, and copy or export it again.",
+            "Check that the file opens in the program that created it, then copy or export it again.",
         ) from error
 
 
@@ -144,7 +144,7 @@ def _check_sizes(entries: list[ZipInfo], packed_bytes: int) -> None:
     unpacked_bytes = sum(entry.file_size for entry in entries)
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise BadDocumentError(
-            "The file is encrypted.", "Remove the password and upload it again.", failure="encrypted"
+            "The file is encrypted.", "Remove the password and upload the file again.", failure="encrypted"
         )
     is_bomb = unpacked_bytes > _RATIO_COUNTS_FROM_BYTES and unpacked_bytes > MAX_RATIO * packed_bytes
     if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
@@ -160,7 +160,7 @@ def _check_prologue(prologue: bytes) -> None:
     if any(mark in prologue for mark in _DOCTYPES):
         raise BadDocumentError(
             "The file declares XML entities, which no Office program writes.",
-            "Open it in its program and save it again.",
+            "Open the file in the program that created it, and save it again.",
         )
 
 

@@ -107,12 +107,12 @@ def open_pdf(path: Path) -> Any:
         if code in (_PASSWORD, _SECURITY):
             raise BadDocumentError(
                 "The PDF is encrypted and needs a password.",
-                "Remove the password and upload it again.",
+                "Remove the password and upload the file again.",
                 failure="encrypted",
             ) from None
         raise BadDocumentError(
             "The PDF is damaged or incomplete and cannot be opened.",
-            "Check that it opens in a viewer, or export it again.",
+            "Check that the PDF opens in a viewer, or export it again.",
         ) from None
     return document
 

@@ -56,7 +56,8 @@ def parse_transcript(path: Path, _context: ParseContext | None = None) -> Parsed
     if not cues and malformed:
         raise BadDocumentError(
             f"The transcript has no readable cue. The first malformed cue is on line {malformed[0]}.",
-            "Export it again as WebVTT or SubRip, with times such as 00:01:02.000 --> 00:01:04.000.",
+            "Export the transcript again as WebVTT or SubRip, with times such as "
+            "00:01:02.000 --> 00:01:04.000.",
             failure="no_cues",
         )
     warnings: tuple[str, ...] = ()

@@ -195,7 +195,7 @@ def test_damaged_xml_is_refused_with_a_hint(parse: Parse) -> None:
     )
     with pytest.raises(BadDocumentError, match="damaged") as refused:
         parse(content, ".docx")
-    assert refused.value.hints == ("Open it in its program and save it again.",)
+    assert refused.value.hints == ("Open the file in the program that created it, and save it again.",)
 
 
 @pytest.mark.parametrize("kind", ["footnote", "endnote"])

@@ -77,7 +77,7 @@ def test_a_file_without_text_is_ready_with_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("filename", "content", "reason", "hint"),
     [
-        ("a.pdf", b"", "empty", "Upload it again"),
+        ("a.pdf", b"", "empty", "Upload the file again"),
         ("a.pdf", b"PK\x03\x04rest", "content is a ZIP archive", "suffix of its format"),
         ("a.pdf", b"%PDF-1.7\nand nothing more", "damaged or incomplete", "export it again"),
         ("a.xyz", b"words", "'.xyz' cannot be read", ".pdf"),

@@ -125,7 +125,7 @@ def test_an_encrypted_file_says_what_to_do(tmp_path: Path) -> None:
     maker.pdf.set_encryption(owner_password="owner", user_password="user")
     with pytest.raises(BadDocumentError, match="encrypted") as refused:
         parse_pdf(maker.write(tmp_path / "a.pdf"))
-    assert refused.value.hints == ("Remove the password and upload it again.",)
+    assert refused.value.hints == ("Remove the password and upload the file again.",)
 
 
 def test_half_a_file_is_damaged_and_a_lost_tail_is_read(tmp_path: Path) -> None:
