@@ -159,8 +159,8 @@ def ask_during(
     state: str = "accepted",
     agents: Sequence[str | None] = (),
 ) -> list[Outcome]:
-    """Ask all questions concurrently and call `strike` once each has reached `state`. Return the outcomes of
-    the runs that had not ended by then.
+    """Ask all questions concurrently, and call `strike` once the runs have reached `state`. Return the
+    outcomes of the runs that the strike interrupted.
 
     Args:
         agents: the agent for each question; empty = none.

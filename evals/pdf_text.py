@@ -331,8 +331,8 @@ def reference_similarity(reference: Path) -> float:
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the normalised Indel similarity: twice the length of the longest common subsequence, divided by
-    both lengths.
+    """Return the similarity of two texts from 0 to 1 (normalised Indel): twice the length of their longest
+    common subsequence, divided by the sum of their lengths.
 
     Bit-parallel, after Hyyrö (2004), "Bit-parallel LCS-length computation revisited".
     """

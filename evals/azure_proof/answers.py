@@ -70,7 +70,9 @@ def ask_questions(world: World) -> Outcome:
 
 
 def restart_during_question(world: World) -> Outcome:
-    """Restart the app while it answers, resume the stream, and compare it with a complete replay."""
+    """Restart the app while it answers a question, resume the stream, and compare its events with a complete
+    replay.
+    """
     with world.target.slow_model(), world.client() as client:
         restarted_at = 0.0
 

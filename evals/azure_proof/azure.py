@@ -204,7 +204,9 @@ class AzureTarget:
         self._functionapp("restart")
 
     def cool_down(self) -> None:
-        """Wait until no instance is running. This environment has no always-ready instances."""
+        """Do nothing but wait a second: without always-ready instances, the app goes idle by itself during
+        the step's pause.
+        """
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:

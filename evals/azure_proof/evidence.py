@@ -25,7 +25,9 @@ class Check(_Frozen):
 
 
 class Outcome(_Frozen):
-    """The result of a step. A step without checks, such as the cost estimate, only reports figures."""
+    """Result of a step: checks and figures. A step without checks, such as the cost estimate, only reports
+    figures.
+    """
 
     checks: tuple[Check, ...] = ()
     figures: dict[str, Figure] = Field(default_factory=dict)

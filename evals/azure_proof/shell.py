@@ -1,4 +1,4 @@
-"""Execution of external programs. Each call is printed; a dry run only prints it."""
+"""Runs external programs. Every call is printed; a dry run does nothing else."""
 
 import re
 import shlex

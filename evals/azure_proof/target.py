@@ -62,7 +62,7 @@ class Target(Protocol):
         ...
 
     def cool_down(self) -> None:
-        """Wait until the next request would cause a cold start."""
+        """Make sure that the next request, sent after a pause, causes a cold start."""
         ...
 
     def functions(self) -> tuple[int, int]:

@@ -110,7 +110,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Asking:
-    """A batch in progress, with the clients that observe it."""
+    """Batch of questions in progress, with the clients that observe its runs."""
 
     lane: Lane
     batch: Batch

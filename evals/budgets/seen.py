@@ -123,7 +123,7 @@ class Seen:
 
     @property
     def is_over_tokens(self) -> bool:
-        """Whether tokens or cost exceeded a budget by more than one model call."""
+        """Whether tokens or cost exceeded some budget by more than one model call."""
         return bool(self.excesses)
 
     @property

@@ -1,4 +1,4 @@
-"""Text of source pages, read without the app's code. Like PDFium, not thread-safe."""
+"""Text of source pages, read without code of the app. It isn't thread-safe, because PDFium isn't."""
 
 import re
 import zipfile

@@ -119,8 +119,8 @@ class Player:
                 self._look_for_deleted(name, parameters, owner)
 
     def _follow(self, name: str, parameters: Mapping[str, str], owner: Person, other: Person) -> bool:
-        """Call a linked operation, sometimes as the other user first. Return whether the owner's call
-        succeeded.
+        """Call an operation that a link names, sometimes as the other user first. Return whether the owner's
+        call succeeded.
         """
         self.told.links[name] += 1
         case = self._case(name, parameters)

@@ -26,8 +26,8 @@ from shared.runs.run_store import RunStore, owned_run
 async def branch_thread(
     branch: Branch, title: str | None, user: UserContext, services: ConversationServices, thread_id: str
 ) -> ThreadView:
-    """Create a thread with the newest turns of another thread up to a run. Their number is limited to what
-    one transaction can store.
+    """Create a thread that starts with another thread's turns up to a run. Only the newest turns are copied,
+    as many as fit into one transaction.
 
     Args:
         thread_id: id of the new thread. If it exists already, it is returned unchanged.

@@ -98,7 +98,7 @@ def view_of_file(file: StoredFile) -> ThreadFile:
 
 
 async def announce_file(thread_id: str, name: str, user: UserContext, services: ConversationServices) -> None:
-    """Record in the thread that it has files, before the first one is written.
+    """Record in a thread that it has files, before its first file is written.
 
     Raises:
         NotFoundError: as `owned_thread`.

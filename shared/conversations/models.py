@@ -21,7 +21,7 @@ class ActiveRun(Model):
 
 
 class Thread(Model):
-    """A stored thread. Its turns are numbered from 1, and the numbers of cleared turns are not reused.
+    """Stored thread of a user. Its turns are numbered from 1, and the numbers of cleared turns aren't reused.
 
     Attributes:
         updated_at: time of the last question or of creation.

@@ -314,7 +314,7 @@ async def keep_web_consent(request: RunRequest, threads: ThreadStore, *, allowed
 async def thread_and_turns(
     thread_id: str, user: UserContext, threads: ThreadStore
 ) -> tuple[Thread, list[ThreadTurn]]:
-    """Return the thread and its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
+    """Return a thread with its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
     # Read both at the same time. If there is no such thread, it has no turns either.

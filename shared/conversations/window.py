@@ -106,7 +106,7 @@ def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> l
 def conversation_from(
     thread: Thread, turns: Sequence[ThreadTurn], replaced: str | None = None
 ) -> Conversation:
-    """Return the thread summary and as many of the newest turns as fit, oldest first.
+    """Return the thread's summary, and as many of its newest turns as fit into a prompt, oldest first.
 
     Args:
         turns: of the thread, in any order; summarised, replaced, cleared and erased ones are skipped.

@@ -31,7 +31,7 @@ class SharedScans:
         self._states: list[DocumentState] = []
         self._since = _NOBODY
         self._began = 0.0
-        # The earliest moment that a reader has requested since the last scan. The next scan starts there.
+        # Earliest time for which a reader has asked since the last scan. The next scan starts there.
         self._asked_for = _NOBODY
 
     async def changed_since(self, moment: datetime) -> list[DocumentState]:

@@ -44,7 +44,7 @@ class SecondLook(Model):
 
 
 class Place(Model):
-    """A place in the ingestion, occupied by an admitted document.
+    """Ingestion place that a document occupies while it is being ingested. Their number is limited.
 
     Attributes:
         is_kept: it has the place that is kept for people without a document in progress.

@@ -1,5 +1,5 @@
-"""Storage of the ingestion backlog, which has a row for each document with outstanding work, and of the row
-that lists the admitted documents.
+"""Storage of the ingestion backlog, with a row for each document that needs work, and of the row that lists
+the documents being ingested.
 
 These rows are in separate partitions of the document table. A writer stores the backlog row before the state
 of the document. The ingestion deletes the backlog row last, and only if its etag is still the one read at the
@@ -117,7 +117,7 @@ class OpenWorkStore:
         await self._table.put(_entity(_SECOND_LOOKS, doc_id, look))
 
     async def second_looks(self, before: datetime) -> list[SecondLook]:
-        """Return the documents of which an ingestion was fenced off at or before the given time."""
+        """Return the documents that had an ingestion fenced off at or before the given time."""
         found = [
             SecondLook.from_stored(str(row["content"])).model_copy(update={"revision": revision_of(row)})
             async for row in self._table.query(f"PartitionKey eq '{_SECOND_LOOKS}'")

@@ -74,7 +74,7 @@ class ElementsHtml:
             return self._table(element)
         text = self._highlight(element, after_bullet(element), len(element.text))
         if element.kind == "heading":
-            # The title of the document is the h1 of the page.
+            # The h1 of the page is the document's title, so headings start at h2.
             level = min(_MAX_LEVEL, (element.level or 1) + 1)
             return f"<h{level}{self._anchor(element)}>{text}</h{level}>"
         if element.kind == "code":

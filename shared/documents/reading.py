@@ -1,4 +1,5 @@
-"""The format of stored reading views: a document's elements are split into parts, which views load as needed.
+"""Format of stored reading views: the elements of a document are divided into parts, so that views load only
+what they show.
 
 A view loads the outline and the parts that it shows, so its cost doesn't depend on the document's length.
 """

@@ -122,7 +122,7 @@ class DocumentState(Model):
 
     @property
     def owners(self) -> frozenset[str]:
-        """The current owner, and the pending one if the access list is about to change."""
+        """Current owner, and the future one if the access list is about to change."""
         return frozenset(filter(None, (self.rights.owner_id, self.wanted_rights.owner_id)))
 
     @property

@@ -130,8 +130,8 @@ def _begin(current: DocumentState, looked_at: Rights, read: Mapping[str, object]
 
 
 async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) -> bool:
-    """Return whether an event for this document or sidecar can be skipped because nothing needs to be
-    ingested.
+    """Return whether an event for this document or sidecar can be ignored, because the ingestion that it
+    would start had nothing to do.
 
     Besides starting an ingestion itself, an upload raises two events, which usually arrive after the
     ingestion has finished. An orchestration for each would cost two thirds of a short document's ingestion.
@@ -144,8 +144,7 @@ async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) 
     blob_name = document_of_blob(blob.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
-        # The file of this sidecar hasn't been ingested. The file's own event starts an ingestion that reads
-        # both.
+        # There is no document yet. The event for its file starts an ingestion that also reads this sidecar.
         return is_sidecar(blob.name)
     is_settled = (
         state.status == "ready"
@@ -163,7 +162,9 @@ async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) 
 
 
 def pipeline(settings: Settings) -> str:
-    """Return a hash of the settings and rules that, together with the file, determine its blocks."""
+    """Return a hash of the settings and rules on which a document's blocks depend, in addition to its
+    file.
+    """
     parser_services = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
     return digest(
         RULES_VERSION,
@@ -186,7 +187,9 @@ def version_key(content_hash: str, hints_etag: str, settings: Settings) -> str:
 
 
 def with_number(state: DocumentState, version_key: str) -> DocumentState:
-    """Return the state with a version number for this key. A new key gets a number never used before."""
+    """Return the state with the version number for this key. A new key gets the next number, which was never
+    used before.
+    """
     if version_key in (state.version_key, state.begun_key):
         return state
     number = max(state.version, state.begun_version) + 1
@@ -199,7 +202,7 @@ def number_of(state: DocumentState, version_key: str) -> int:
 
 
 def queued(state: DocumentState) -> DocumentState:
-    """Return the state with status "queued" and the results of the last ingestion cleared.
+    """Return the state with status "queued", without the results of the last ingestion.
 
     The reason for a failure is kept in `tried_reason` and `tried_failure`.
     """
@@ -209,6 +212,6 @@ def queued(state: DocumentState) -> DocumentState:
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
     cleared |= {"tried_reason": last_failure[0], "tried_failure": last_failure[1]}
     if not state.content_hash:
-        # If a version is indexed, its warnings are kept, because the bytes may be unchanged.
+        # Keep the warnings of an indexed version, because the new file may have the same bytes.
         cleared["warnings"] = ()
     return with_status(state.model_copy(update=cleared), "queued")

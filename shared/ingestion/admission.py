@@ -1,4 +1,4 @@
-"""Admission of documents from the backlog: starts the orchestrations, and restarts those that died.
+"""Admission of documents from the backlog: starts their ingestion, and starts it again if it died.
 
 Whoever requests an ingestion calls `admit`, and a finished ingestion passes its place to the next document.
 The watch, a queue message sent every five seconds while there is work, handles everything else: executions
@@ -147,7 +147,7 @@ class Admissions:
             backlog = await self._open.backlog()
 
     async def _with_watch(self, admission: Admission) -> Admission:
-        """Return the admission with an active watch. Send a watch message first unless one is in flight."""
+        """Return the admission with an active watch. If no watch message is on its way, send one."""
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
             return admission
@@ -158,8 +158,8 @@ class Admissions:
         return admission.model_copy(update={"watch": token, "watched_at": now})
 
     async def _watch(self, token: str) -> None:
-        """Schedule the next watch message as long as there is work. Each message has a new token, so a
-        message that is delivered twice takes effect once.
+        """Schedule the next watch message if there is work left. Each message has a new token, so a message
+        that is delivered twice takes effect only once.
         """
         for _ in range(_MAX_ATTEMPTS):
             async with self._open.changing:

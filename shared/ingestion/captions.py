@@ -29,7 +29,7 @@ _OUTPUT_TOKENS = 1000
 
 
 async def caption(task: IngestTask, figures: Sequence[Figure], original: Original) -> None:
-    """Caption the figures that have no caption from a model yet, and store each caption with its picture.
+    """Caption the figures that a model hasn't captioned yet, and store each caption with its picture.
 
     Raises:
         DependencyError, RateLimitError: the model is unavailable, and this isn't the last attempt.

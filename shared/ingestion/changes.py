@@ -72,7 +72,8 @@ def corrections_of(request: MetadataCorrection) -> Corrections:
 async def write_rights(
     blob_name: str, rights: Rights, blobs: BlobStore, *, only_over: str | None = None
 ) -> None:
-    """Write permissions to the document's sidecar file, which overrides all other sources of permissions.
+    """Write permissions to the sidecar file of a document. They take precedence over all other sources of
+    permissions.
 
     Args:
         only_over: etag of the sidecar to replace, "" for none; None = replace any.
@@ -112,7 +113,8 @@ def _refuse_synchronised(state: DocumentState) -> None:
 async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
-    """Apply a new access list to all later queries. Return whether the caller must start an ingestion.
+    """Put a new access list into effect for all later queries. Return whether the caller must start an
+    ingestion.
 
     Args:
         only_unchanged: fail if the permissions changed since `state` was read.

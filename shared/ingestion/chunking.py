@@ -95,11 +95,14 @@ class _Outline:
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def enter(self, element: Element) -> tuple[str, ...]:
-        """Advance to `element` and return its heading path, including `element` if it is a heading."""
+        """Move on to `element` and return its heading path. The path of a heading includes the heading
+        itself.
+        """
         if element.kind == "heading":
             level, line = element.level or 1, " ".join(element.text.split())
             self._open = [heading for heading in self._open if heading[0] < level]
-            # Skip a title that is repeated on the next page, which would give "Report > Report".
+            # A title may be repeated on the next page. Skip it, since the path would become "Report >
+            # Report".
             if not self._open or self._open[-1][1] != line:
                 self._open.append((level, line))
         return tuple(line for _, line in self._open)
@@ -142,7 +145,7 @@ def _sections(
 
 @dataclass(frozen=True)
 class _Piece:
-    """Smallest unit for packing: a sentence, heading, list item or line of code.
+    """Smallest unit of text in a block: a sentence, heading, list item or line of code.
 
     Attributes:
         glue: separator between the previous piece and this one.
@@ -163,7 +166,7 @@ _Placed = tuple[int, Element]
 
 @dataclass(frozen=True)
 class _Packer:
-    """Packer of a section's elements into chunks of at most `max_tokens` tokens."""
+    """Packer that fills chunks of at most `max_tokens` tokens with the elements of a section."""
 
     max_tokens: int
     count: TokenCounter
@@ -200,7 +203,9 @@ class _Packer:
                 )
 
     def _fitting_path(self, path: Sequence[str]) -> tuple[str, int]:
-        """Return the heading path as text and its token count. Drop outer headings if it is too long."""
+        """Return the heading path as text, and its number of tokens. If it is too long, outer headings are
+        dropped.
+        """
         limit = self.max_tokens // _PATH_SHARE
         for start in range(len(path)):
             text = HEADING_SEPARATOR.join(path[start:])
@@ -230,8 +235,8 @@ class _Packer:
             yield place, "".join(packed)
 
     def _pieces(self, elements: Sequence[_Placed], budget: int) -> Iterator[_Piece]:
-        """Yield the pieces of the elements with their token counts. Pieces over the budget are split between
-        words.
+        """Yield the pieces of the elements, with their numbers of tokens. A piece over the budget is split
+        between words.
         """
         pieces = [replace(piece, place=place) for place, element in elements for piece in _pieces(element)]
         sizes = self.count([piece.text for piece in pieces])
@@ -243,8 +248,8 @@ class _Packer:
                 yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
     def _lead_in(self, element: Element, budget: int) -> str:
-        """Return the text that introduces a table, such as its title or unit; "" if the element is no short
-        text.
+        """Return the text that introduces a table, such as its title or unit. Return "" if the element isn't
+        a short text.
         """
         if element.kind not in ("paragraph", "list_item"):
             # Headings are already part of the heading path.
@@ -413,7 +418,9 @@ def _context(elements: Sequence[Element], position: int) -> str:
 
 
 def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
-    """Return the texts next to a figure on its page, nearest first, up to the limit."""
+    """Return the texts next to a figure on its page, nearest first, until the limit of characters is
+    reached.
+    """
     words = figure.picture.words if figure.picture else ""
     texts: list[str] = []
     room = _CONTEXT_CHARS

@@ -99,8 +99,8 @@ async def find_original(task: IngestTask) -> Original:
 async def same_bytes(
     state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
-    """Yield up to `MAX_CANDIDATES` other documents with these bytes in the same project that one reader of
-    this document may read.
+    """Yield up to `MAX_CANDIDATES` other documents of the project that have the same bytes. At least one
+    reader of this document may read each of them.
 
     Files attached to one conversation are neither reused nor given results of other documents.
     """
@@ -113,8 +113,8 @@ async def same_bytes(
         f"project_id eq {project}",
         "thread_id eq null",
         f"doc_id ne {quote(state.doc_id)}",
-        # One reader is enough for a prefilter: it excludes most unreadable documents, and `may_reuse` checks
-        # all readers.
+        # Filter by a single reader. This excludes most unreadable documents, and `may_reuse` then checks all
+        # readers.
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, pending.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
@@ -152,7 +152,7 @@ async def vectors_of(
 
 
 async def take_corrections(task: IngestTask, original: Original) -> None:
-    """Copy the original's corrections to this document if the original file is gone, which means that it was
+    """Copy the original's corrections to this document if the original's file is gone, because it was only
     renamed.
     """
     if not original.corrections or (await task.current_state()).version:

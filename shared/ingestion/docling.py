@@ -143,7 +143,7 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # The picture's caption and words are its children, so they also follow as separate texts.
+                # The caption and words of a picture are its children, which are read as separate texts, too.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
                 # Skip a table's children except its captions: the cell texts are part of the table.

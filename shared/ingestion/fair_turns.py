@@ -86,7 +86,7 @@ class FairTurns:
 
     @asynccontextmanager
     async def turn(self, whose: str) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it until the block exits."""
+        """Wait until the user `whose` gets a slot, and hold the slot until the block exits."""
         await self._wait(whose)
         try:
             yield
@@ -144,7 +144,7 @@ class Shares:
 
     @contextmanager
     def taken(self, whose: str) -> Iterator[None]:
-        """Count a step of this user as in progress until the block exits.
+        """Count a step of the user `whose` as in progress until the block exits.
 
         Raises:
             NoPlaceFreeError: the user's share is used up.
@@ -205,7 +205,7 @@ _WORTH_A_REQUEST = 16
 
 
 class EmbeddingPace:
-    """Number of texts per embedding request, adapted to the duration of earlier requests."""
+    """Adaptive number of texts per embedding request, based on the duration of earlier requests."""
 
     def __init__(
         self,

@@ -155,8 +155,8 @@ async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]
 
 
 async def finish(task: IngestTask, version: Version, changes: BlockChanges, original: Original) -> None:
-    """Publish the version, and take over the corrections of a renamed original. Call `clean_up` afterwards to
-    delete older versions.
+    """Publish the version, with the corrections of the original if it was renamed. Call `clean_up` afterwards
+    to delete older versions.
     """
     services = task.services
     await copies.take_corrections(task, original)

@@ -87,8 +87,8 @@ class SeenDocument:
 
     @property
     def settled(self) -> DocumentState | None:
-        """The state if the last ingestion has ended, otherwise None. A document can't be compared during an
-        ingestion.
+        """State of the document if its last ingestion has ended, otherwise None. During an ingestion, the
+        stores can't be compared.
         """
         state = self.state
         is_ended = state is not None and state.status in ("ready", "failed") and not state.is_open
@@ -102,7 +102,9 @@ class SeenDocument:
         )
 
     def difference(self, kind: DifferenceKind, detail: str) -> Difference:
-        """Return a difference about this document that hides the name of a conversation file."""
+        """Return a difference found in this document. The name of a conversation file is replaced by its
+        id.
+        """
         return Difference(kind=kind, place=shown_place(self.name), detail=detail)
 
 
@@ -277,8 +279,8 @@ async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
 
 
 async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str, BlobProperties]]:
-    """Return the files in the window: document name -> suffix ("" for the document itself) -> blob
-    properties.
+    """Return the files of the documents in the window: blob properties by document name and suffix, where ""
+    is the document itself.
     """
     files: defaultdict[str, dict[str, BlobProperties]] = defaultdict(dict)
     async for blob in blobs.list_blobs(DOCUMENTS):

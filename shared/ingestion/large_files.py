@@ -1,5 +1,5 @@
-"""Activities for ingesting a large file in several steps. Each loads the results of earlier steps and stores
-its own.
+"""Activities that ingest a large file in several steps. Each reads the stored results of earlier steps, and
+stores its own.
 
 `shared.ingestion.steps.ingest_small` composes the same functions for a small file without storing results.
 """
@@ -16,7 +16,7 @@ from shared.ingestion.task import IngestTask
 
 
 async def parse(task: IngestTask) -> Parsed:
-    """Download, parse and chunk the file. Reuse the result of an interrupted execution."""
+    """Download, parse and chunk the file. If an interrupted execution has stored the result, use that."""
     await task.enter("parsing")
     parsed = await parse_document.parse(task, lambda: _files(task).find(PARSED, ParsedFile))
     if parsed is None:

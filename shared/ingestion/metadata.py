@@ -1,4 +1,4 @@
-"""Title, summaries and other metadata of a document, by the chat model or by rule.
+"""Title, summaries and other metadata of a document, derived by the chat model or by rules.
 
 The description that the model makes of a version is stored in its manifest, and reused by copies and repairs.
 Corrections by users override it (`shared.documents.corrections`).
@@ -65,7 +65,8 @@ _BOILERPLATE = re.compile(
 
 
 async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
-    """Return the document's metadata, derived from its first 6,000 characters by the model or by rule.
+    """Return the document's metadata. The model derives them from the first 6,000 characters; if it fails,
+    rules do.
 
     If the model has described the same bytes before, for this document or its original, that description is
     reused.
@@ -235,8 +236,8 @@ def describe_by_rule(
 
 
 def guess_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, judged by frequent short words; "und" (undetermined) if
-    there are too few.
+    """Return the ISO 639-1 code of a text's language, guessed from its frequent short words. Return "und"
+    (undetermined) if it contains too few.
 
     Tables contain almost no such words, and "par" or "plus" alone don't make a text French.
     """
@@ -257,8 +258,8 @@ def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMeta
 
 
 def under_another_name(described: DescribedFile, filename: str, opening: str) -> DescribedFile:
-    """Return a file's metadata for a copy with another name. A title that was derived from the old name is
-    replaced.
+    """Return the metadata of a file for a copy with another name. If the title was derived from the old name,
+    it is replaced.
 
     Args:
         filename: name of the copy.

@@ -57,7 +57,7 @@ def has_pictures(filename: str) -> bool:
 
 
 def picture_name(state: DocumentState, page_number: int, width_px: int = 0) -> str:
-    """Return the blob name of a page picture: the full PNG, or with a width, a smaller WebP."""
+    """Return the blob name of a page picture: the full PNG, or a smaller WebP if a width is given."""
     return _name(state, f"page-{page_number}-{width_px}.webp" if width_px else f"page-{page_number}.png")
 
 
@@ -104,7 +104,8 @@ async def page_picture(
 async def narrow_picture(
     state: DocumentState, page_number: int, width_px: int, services: IngestionServices
 ) -> BlobProperties | None:
-    """Return a smaller WebP of a page that was already rendered. Return None if the full picture is needed.
+    """Return the properties of a smaller picture of a page, which is made from the full one. Return None if
+    the full picture is needed.
 
     The width is the smallest of 320, 640 and 960 px that is at least `width_px`.
     """

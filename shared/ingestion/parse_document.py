@@ -82,9 +82,9 @@ async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> Pars
     suffix = PurePosixPath(state.filename).suffix.lower()
     services = (task.services.parser_services.layout, task.services.parser_services.pages)
     is_sent = any(service is not None and suffix in service.suffixes for service in services)
-    # Take a turn before downloading, so that an activity waiting for a worker holds no copy of the file. A
-    # file for a parser service waits for a worker only after the service has answered: otherwise a worker
-    # would be idle for minutes.
+    # Wait for a turn before the download, so that a waiting activity keeps no copy of the file. A file for a
+    # parser service waits for a worker only when the service has answered: otherwise a worker would be idle
+    # for minutes.
     whose = sender_of(task.step.blob_name)
     async with (pools.sent if is_sent else pool).turn(whose) as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:

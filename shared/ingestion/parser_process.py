@@ -110,7 +110,7 @@ class ParserPool:
 
     @asynccontextmanager
     async def turn(self, whose: str, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
-        """Reserve a worker for several jobs of the user `whose`, and yield a function that runs one job.
+        """Reserve a worker for several jobs of the user `whose`, and yield a function that runs a job on it.
 
         Don't reserve a second worker within the block, which could deadlock.
 

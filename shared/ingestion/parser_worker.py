@@ -274,7 +274,7 @@ def _opening(elements: Sequence[Element]) -> str:
 
 
 def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
-    """Parse with the service's layout if it covers all pages, otherwise with the built-in parser and a
+    """Convert the service's layout if it covers all pages. Otherwise run the built-in parser and add a
     warning.
     """
     parse: Parser = resolve_name(file_format.parser)
@@ -292,8 +292,8 @@ def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedD
 
 
 def _first_heading(elements: Sequence[Element]) -> str | None:
-    """Return the first heading of the highest level, or None. If the document has pages, only the first two
-    count.
+    """Return the first of the headings with the highest level, or None. In a document with pages, only the
+    first two pages count.
     """
     headings = [one for one in elements if one.kind == "heading" and (one.page_number or 1) <= 2]
     return min(headings, key=lambda heading: heading.level or 1).text if headings else None

@@ -144,7 +144,8 @@ async def _request_due_ingestion(seen: SeenDocument, kind: str, services: Ingest
 
 
 async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:
-    """Delete the access lists and hints of uploads that can't arrive any more. Return the number deleted.
+    """Delete access lists and table hints whose upload URL has expired without a file. Return the number of
+    deleted blobs.
 
     Files that were renewed meanwhile are kept, because another upload may have started.
     """

@@ -78,8 +78,8 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:
-    """Return the owner, project, source and publisher that are given. A source that isn't a plain web URL is
-    dropped.
+    """Return the owner, project, source and publisher in `fields`. Empty values, and a source that isn't a
+    plain web URL, are left out.
     """
     texts = {}
     for name in _TEXTS:
@@ -140,7 +140,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
-    """Return whether permissions that were just read also apply to the published version.
+    """Return whether permissions read just now apply to the published version, too.
 
     A new sidecar applies to all versions. The metadata of a new file must not open the content that it
     replaces, because it may never be published.
@@ -168,7 +168,7 @@ def _in_row(state: DocumentState) -> DocumentState:
 
 
 async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
-    """Apply a document's current permissions immediately, even during an ingestion.
+    """Put the current permissions of a document into effect immediately, even during an ingestion.
 
     They are written to the document's row, then to the existing index rows; an ingestion in progress writes
     them to its new rows. Permissions of an unpublished version only narrow access.
@@ -205,8 +205,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
     state = change.after
 
     async def copy() -> DocumentState | None:
-        # Update the indexes now: the ingestion may take long, and newly added readers would have to wait for
-        # it.
+        # Update the indexes now. An ingestion may take long, and newly added readers would have to wait for
+        # its end.
         content_index, documents_index = services.content_index, services.documents_index
         await merge_rights(content_index, documents_index, state.doc_id, state.wanted_rights)
         return with_rights(state, state.wanted_rights) if is_shown else None
@@ -256,7 +256,8 @@ async def note_event(changed_blob: str, services: IngestionServices) -> Noted:
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
-    """Write rows with `rights`. If other permissions are pending by then, update the rows.
+    """Write rows with these permissions to the index. If other permissions are pending afterwards, update the
+    rows.
 
     If the document was deleted meanwhile, the rows are deleted again, because the removal of the document
     may have missed them.

@@ -27,7 +27,9 @@ _COPIED = frozenset({"document_type", "department"})
 
 @dataclass(frozen=True)
 class RowChange:
-    """A document's row before and after a change, and its backlog row."""
+    """Change of a document's row: the row before and after, and the backlog row of the requested
+    ingestion.
+    """
 
     before: DocumentState
     after: DocumentState

@@ -1,4 +1,4 @@
-"""Ingestion steps that combine others or end an ingestion, and the replies of failed steps."""
+"""Ingestion steps that combine other steps or end an ingestion, and conversion of errors to replies."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -93,7 +93,7 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Determine the work for a document. A small document is ingested immediately.
+    """Determine the work for a document. If the document is small, ingest it at once.
 
     Raises:
         GroundworkError: a service failed, or a small document can't be ingested.
@@ -194,8 +194,8 @@ async def rest(task: IngestTask, request: RestRequest) -> Closed:
 
 
 async def remove(task: IngestTask) -> Closed:
-    """Delete all data of a document whose blob was deleted. Its state is deleted last, so that a retry after
-    a crash completes the removal.
+    """Delete all data of a document whose file was deleted. The state is deleted last, so that a retry after
+    a crash can finish the removal.
     """
     state = await task.update(is_deleted=True)
     if state.corrections:
@@ -235,7 +235,7 @@ async def _remove_rows(task: IngestTask) -> None:
 
 
 async def _remove_late_files(task: IngestTask) -> None:
-    """Delete files of a deleted document that a step stored after its removal."""
+    """Delete files that a step has stored for a document after the document was removed."""
     try:
         state = await task.documents.get(task.doc_id)
         if state is None or state.is_deleted:

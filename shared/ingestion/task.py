@@ -43,7 +43,9 @@ MAX_WRITE_ATTEMPTS = 8
 
 
 class FencedError(Exception):
-    """Raised if another execution has taken over the document or it was deleted. The step must stop."""
+    """Raised if another execution has taken over the document, or if the document was deleted. The step must
+    stop.
+    """
 
 
 class IngestTask:
@@ -267,7 +269,7 @@ class IngestTask:
         return await self.update(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
-        """Return whether this step will be retried after the failed model call, and may then succeed."""
+        """Return whether this step will be retried after a failed model call, because a retry may succeed."""
         may_pass = failed.retryable and not isinstance(failed, ModelFixableError)
         return may_pass and not self.step.last_attempt
 
@@ -398,8 +400,8 @@ def reset_after_deletion(state: DocumentState) -> DocumentState:
     """
     if not state.is_deleted:
         return state
-    # Keep the pending permissions until those of the new file are read, so that its owner sees it meanwhile.
-    # Keep the last version number, as blocks with it may still exist.
+    # Keep the pending permissions until those of the new file are read, so that the owner can see the
+    # document meanwhile. Keep the last version number, because blocks with it may still exist.
     kept_names = {"revision", "wish", "settled", "fence", "noted_etag"}
     kept_names |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
     kept_fields = {name: getattr(state, name) for name in kept_names}

@@ -106,7 +106,7 @@ async def remove_file(name: str, services: DocumentServices) -> None:
 
 
 async def remove_files(thread_id: str, services: DocumentServices) -> int:
-    """Remove all files of a thread as `remove_file` does. Return the number of files."""
+    """Remove all files of a thread, as `remove_file` does, and return their number."""
     names = dict.fromkeys(
         [
             document_of_blob(blob.name)

@@ -109,7 +109,7 @@ def _is_control(mark: str) -> bool:
 
 
 def _shorten_name(name: str) -> str:
-    """Shorten a name to `MAX_NAME_BYTES` in UTF-8, keeping its suffix."""
+    """Shorten a name to `MAX_NAME_BYTES` bytes of UTF-8. Its suffix is kept."""
     if len(name.encode()) <= MAX_NAME_BYTES:
         return name
     stem, dot, suffix = name.rpartition(".")

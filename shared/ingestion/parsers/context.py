@@ -55,7 +55,7 @@ _NAMES_A_FILE = re.compile(
     r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*\Z|.*\.(?:png|jpe?g|gif|bmp|tiff?|svg|webp|emf|wmf)\Z",
     re.IGNORECASE,
 )
-# Suffixes that Office appends to descriptions that it has generated.
+# Matches the sentence that Office appends to picture descriptions that it has generated.
 _MADE_BY_OFFICE = re.compile(
     r"(?:Description automatically generated|AI-generated content may be incorrect"
     r"|Automatisch generierte Beschreibung|KI-generierte Inhalte können fehlerhaft sein)\.?\Z",

@@ -99,7 +99,9 @@ def _open_package(file: IO[bytes]) -> OpcPackage:
 
 
 def _body(main: Any) -> Iterator[Any]:
-    """Yield the children of the document's body. Each is freed when the next one is requested."""
+    """Yield the children of the document's body. To save memory, each is freed when the next one is
+    requested.
+    """
     path: list[Any] = []
     for event, element in iterparse(io.BytesIO(main.blob), events=("start", "end"), resolve_entities=False):
         if event == "start":

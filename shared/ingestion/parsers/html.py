@@ -31,7 +31,7 @@ _MAX_DEPTH = 200
 # Maximum nesting depth of tags. Normal pages have tens, and browsers stop at 512.
 _MAX_NESTED = 1000
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>?")
-# Elements that don't add to the depth, because their end tag is missing or optional.
+# Elements that don't count towards the nesting depth, because their end tag is missing or optional.
 _UNNESTED = frozenset(
     "a area base body br circle col colgroup dd dt ellipse embed g head hr html image img input li line link "
     "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
@@ -170,7 +170,9 @@ def _is_layout(table: LexborNode) -> bool:
 
 
 def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
-    """Yield the rows of a table as cell texts, from top to bottom, with merged cells repeated."""
+    """Yield the rows of a table as cell texts, from the top. Merged cells are repeated in every row and
+    column that they cover.
+    """
     # Map a column to a cell from a row above that spans this row: number of rows that it still covers, and
     # its text.
     hanging: dict[int, tuple[int, str]] = {}
@@ -234,7 +236,7 @@ def _span(cell: LexborNode, name: str, most: int) -> int:
 
 
 class _Walk:
-    """Traversal that collects running text until a block ends, and appends it as an element."""
+    """Traversal that collects running text, and appends it as an element at the end of each block."""
 
     def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []

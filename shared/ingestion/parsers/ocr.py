@@ -120,7 +120,7 @@ class _Word:
 
 
 def read_table(table: str, size: tuple[int, int]) -> Recognised:
-    """Parse the table of words that Tesseract returns for a picture.
+    """Parse Tesseract's output for a picture, a table with a row for each word.
 
     Args:
         size: width and height of the picture, in pixels.

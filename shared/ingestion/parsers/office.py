@@ -191,7 +191,7 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
 
 
 def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
-    """Copy the package in memory to a form that the libraries accept.
+    """Return a copy of the package in memory, changed so that the parsing libraries accept it.
 
     The copy has transitional XML names, the plain content type and no dangling relationships.
     """
@@ -301,7 +301,7 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:
-    """Map point index to text for the categories or values of a chart series, as cached when the file was
+    """Return the categories or values of a chart series by point index. They were cached when the file was
     saved.
     """
     for name in names:
@@ -313,7 +313,9 @@ def _points(series: Any, *names: str) -> dict[int, str]:
 
 
 def _value(text: str) -> str:
-    """Format a number without binary rounding noise. Other text is returned unchanged."""
+    """Remove binary rounding noise from a number, such as 0.30000000000000004. Other text is returned
+    unchanged.
+    """
     try:
         return f"{float(text):.12g}"
     except ValueError:

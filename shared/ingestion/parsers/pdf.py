@@ -368,7 +368,7 @@ class PdfPictures:
         self.unread.sort()
 
     def texts(self) -> Iterator[str]:
-        """Yield the recognised paragraphs, with hyphens at line ends marked."""
+        """Yield the recognised paragraphs. Hyphens at line ends are replaced by hyphen marks."""
         parts = (part for page in self._pages.values() for part in page.parts or ())
         return (_mark_hyphens(part) for part in parts if isinstance(part, str))
 

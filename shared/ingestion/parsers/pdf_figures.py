@@ -112,8 +112,8 @@ class FigureText:
         return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
 
     def titles(self, region: Region) -> list[Line]:
-        """Return the title directly above a drawing: up to three bold or larger lines within its width, from
-        the top.
+        """Return the title directly above a drawing, from the top: up to three lines within its width that
+        are bold or larger than usual.
         """
         above = [
             (box.bottom, line)
@@ -273,7 +273,8 @@ class _Finder:
         is preferred to one below it.
         """
         captions = list(self._text.captions)
-        # Search above all captions first, because a drawing below one may belong to the next caption.
+        # Search above all captions before searching below: a drawing below a caption may belong to the next
+        # caption.
         for is_above in (True, False):
             for line, box in list(captions):
                 parts = self._gather_drawings(box, is_above)
@@ -348,8 +349,8 @@ class _Finder:
         return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
     def _is_table(self, drawing: Drawing) -> bool:
-        """Return whether a drawing consists of the rules of a table, judged by a caption or by column borders
-        with text.
+        """Return whether a drawing is the grid of a table, which has a caption such as "Table 3", or column
+        borders and text.
         """
         if drawing.pictures:
             return False

@@ -15,7 +15,7 @@ _MAX_GAP_POINTS = 60.0
 
 
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
-    """Insert filled fields and notes into the lines of a page, by position."""
+    """Insert the values of filled form fields, and notes, into the lines of a page at their positions."""
     placed = list(lines)
     for one in sorted(filled, key=lambda entry: (-entry.middle, entry.box.left)):
         position = _label(placed, one)

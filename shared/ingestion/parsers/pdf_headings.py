@@ -1,4 +1,5 @@
-"""Detection of headings and their levels by tags, the outline and appearance, in this order of trust.
+"""Detection of headings and their levels. Tags are trusted most, then the outline, then the appearance of the
+text.
 
 By appearance, a heading is at least 15 % larger than body text, or bold, short and isolated. Appearance is
 ignored in documents that tag all headings.

@@ -82,7 +82,9 @@ def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
 
 
 def _with_raised(lines: Iterable[Line]) -> list[Line]:
-    """Rejoin lines that were split at a superscript or subscript, such as "systems", "6", "It also"."""
+    """Rejoin the parts of lines that PDFium has split at a superscript or subscript, such as "systems", "6",
+    "It also".
+    """
     joined: list[Line] = []
     for line in lines:
         before = joined[-1] if joined else None
@@ -136,7 +138,7 @@ def with_words(line: Line, words: Sequence[Word]) -> Line:
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Split lines that cross two columns, and put the left column before the right one.
+    """Split lines that cross two columns, and order the result column by column.
 
     Programs may write a page line by line, or alternate between columns. Columns are detected where several
     adjacent lines of prose leave the same vertical strip empty.
@@ -182,7 +184,7 @@ def _is_wrapped(texts: Sequence[str]) -> bool:
 
 
 def _grow_band(band: _Band, lines: Sequence[Line]) -> _Band:
-    """Extend a two-column area by adjacent lines above and below that leave its strip empty.
+    """Extend a two-column area by the lines above and below that leave the strip between the columns empty.
 
     The result starts with a line of the left column and ends with one of the right column. Other lines, such
     as a date at the top right or the next heading at the bottom left, keep their position.

@@ -95,7 +95,9 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
 
 
 def joined_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Merge pieces of the same line: dashes, borders of adjacent cells, and both edges of a thin bar."""
+    """Merge rules that are pieces of one line: dashes, borders of adjacent cells, or both edges of a thin
+    bar.
+    """
     joined: list[Rule] = []
     for group in _near(sorted(rules, key=lambda rule: rule.at)):
         at = sum(rule.at for rule in group) / len(group)
@@ -388,7 +390,7 @@ def _centre(word: Word) -> tuple[float, float]:
 
 
 def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    """Return the grid as a table with its texts, or None if it isn't a table of text.
+    """Return the grid with the texts of its cells as a table, or None if it isn't a table of text.
 
     A title in the first row remains in the text above the table.
     """

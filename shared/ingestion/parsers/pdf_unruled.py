@@ -311,7 +311,9 @@ def _is_apart(row: _Row, columns: Sequence[Span]) -> bool:
 
 
 def _column_of(cell: _Cell, columns: Sequence[Span]) -> int:
-    """Return the index of the column that overlaps most with a cell, or else of the nearest one."""
+    """Return the index of the column that overlaps most with the cell. If none does, return the index of the
+    nearest one.
+    """
 
     def share(place: int) -> tuple[float, float]:
         left, right = columns[place]

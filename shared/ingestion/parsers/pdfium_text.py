@@ -103,7 +103,9 @@ class _TextReader:
             yield self._text_line(words, spans)
 
     def _shift(self, start: int, raw: str) -> int | None:
-        """Return the offset from text positions to letter indexes, or None if it varies within the line."""
+        """Return the difference between text positions and letter indexes, or None if it isn't the same in
+        the whole line.
+        """
         first, last = start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()) - 1
         shift = self._char_index(first) - first
         return shift if self._char_index(last) - last == shift else None
@@ -158,7 +160,7 @@ class _TextReader:
 
 
 def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
-    """Return whether `word` starts a new line on the page, although the PDF stores it on the same line."""
+    """Return whether `word` starts a new line, although PDFium reports it on the same line as `words`."""
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True

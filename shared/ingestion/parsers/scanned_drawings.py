@@ -54,7 +54,7 @@ class _Piece:
 
 
 def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
-    """Return the separate drawings of a scanned page, each as a picture.
+    """Return the drawings on a scanned page, each cut from the scan as a picture.
 
     Args:
         words: bounds of all words on the page, including doubtful ones.

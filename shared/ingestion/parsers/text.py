@@ -96,7 +96,7 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def find_encoding(path: Path, declared: str | None = None) -> str:
-    """Return the encoding of a file, using the rules of `read_text`, without loading the whole file.
+    """Return the encoding that `read_text` would use for a file, without loading the whole file.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -179,7 +179,9 @@ def page_ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def meaningful_title(text: str | None) -> str | None:
-    """Return the title on one line, or None if it is empty, a file name, or the default of a program."""
+    """Return the title on one line, or None if it is empty, the name of a file, or a default such as
+    "Document1".
+    """
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
     return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None

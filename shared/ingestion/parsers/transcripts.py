@@ -147,8 +147,8 @@ def _is_full(text: str, pause_s: float) -> bool:
 
 
 def _appended(text: str, line: str) -> str:
-    """Append a line to a paragraph. Consecutive lines of one speaker are joined, and a new speaker starts a
-    new line.
+    """Append a line to a paragraph. Another speaker starts a new line; lines of the same speaker are
+    joined.
     """
     if not text:
         return line
