@@ -80,7 +80,7 @@ SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a question or document that was in progress when a process was killed.
+    """Outcome for a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
@@ -241,8 +241,8 @@ def kill_nothing(scene: Scene) -> list[Outcome]:
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Kill the worker during five questions that nobody reads. Until the runs have ended, no request is sent
-    to the app.
+    """Kill the worker during five questions without a connected reader. Until the runs have ended, no request
+    is sent to the app.
     """
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)

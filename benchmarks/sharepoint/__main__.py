@@ -196,8 +196,8 @@ def _ready(table: TableClient) -> int:
 
 
 def ratio_of(batches: Sequence[Batch], files: int) -> float:
-    """Return the median time of the library batches with this number of files, divided by that of the blob
-    batches.
+    """Return the median time of the library batches with this number of files, divided by the median time of
+    the blob batches.
     """
     medians = {
         source: statistics.median(

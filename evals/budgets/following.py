@@ -123,7 +123,7 @@ class Caller:
 
 
 def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
-    # Comments are lines, too, so the time is checked even while the run sends no events.
+    # Comments are also lines, so the time is checked even while the run sends no events.
     for line in response:
         yield line
         if time.monotonic() - seen.began > give_up_s:

@@ -94,8 +94,8 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the stored runs in a folder, either those with the given ids in this order, or all. Missing runs
-    are skipped.
+    """Read the stored runs in a folder: the runs with the given ids in this order, or all of them. Missing
+    runs are skipped.
     """
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]

@@ -339,8 +339,8 @@ def not_there(thread_id: str) -> NotFoundError:
     )
 
 
-# Time to wait for the queue while the answer is streamed. If the message is lost, that of the next turn
-# replaces it.
+# Time to wait for the queue while the answer is streamed. If the message is lost, the message of the next
+# turn replaces it.
 _SENDING_S = 5.0
 # Delay of the message, so that the run has ended when it arrives.
 _REMEMBER_AFTER_S = 1.0
@@ -362,7 +362,7 @@ class OpenedTurn:
 async def open_turn(
     request: RunRequest, threads: ThreadStore, run_log: RunLog, *, is_new: bool
 ) -> OpenedTurn:
-    """Add a question to its thread and return the new turn. If the run already has a turn, return that one.
+    """Add a question to its thread and return the new turn, or the existing turn if the run already has one.
     `is_new` means that the question starts the thread.
 
     Raises:

@@ -57,7 +57,7 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Return those of the given document and database ids that the user may read.
+    """Return the ids of those documents and databases among `doc_ids` that the user may read.
 
     A citation of a database table contains the id of the database instead of a document id.
     """

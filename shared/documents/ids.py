@@ -185,8 +185,8 @@ class IdWindow:
 
     @property
     def prefix(self) -> str:
-        """Prefix of all ids in the window. It consists of whole hex digits, so ids outside the window may
-        have it, too.
+        """Prefix of all ids in the window. It consists of whole hex digits, so other ids may have the same
+        prefix.
         """
         digits = self.bits // 4
         return f"{self.value >> (self.bits - 4 * digits):0{digits}x}" if digits else ""

@@ -535,7 +535,7 @@ def _access_via(user: UserContext, access: _Access) -> Iterator[AccessVia]:
         "everyone": {"*"},
     }
     if user.user_id == access.owner_id:
-        # Owners are also in the access list. Don't report them as readers, too.
+        # Owners are also in the access list, but are reported only as owners.
         yield "owner"
         acl.discard(user.user_id)
     yield from (way for way, principals in ways.items() if acl & principals)

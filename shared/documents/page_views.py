@@ -166,8 +166,8 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return index and text of the elements in which to search the cited passage: those of its page, or those
-    from its time on.
+    """Return index and text of the elements that may contain the cited passage: all elements of its page, or
+    all from its time on.
 
     `first_index` is the index of `pieces[0]` in the document.
     """

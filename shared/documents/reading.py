@@ -87,8 +87,8 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the index of the part in which a page starts. If the page has no text, return that of the next
-    page with text, or 0.
+    """Return the index of the part in which a page starts. If the page has no text, the next page with text
+    is used; without any, return 0.
     """
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)

@@ -124,7 +124,8 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
 
 
 def _begin(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Keep permissions that were written after the row was read, because they are newer than those in `read`.
+    # Keep permissions that were written to the row after it was read: they are newer than the permissions in
+    # `read`.
     update = read if current.wanted_rights == looked_at else {}
     return reset_after_deletion(current.model_copy(update=update)).model_copy(update={"wanted_etag": etag})
 

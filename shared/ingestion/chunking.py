@@ -126,7 +126,7 @@ def _sections(
         here, is_heading = outline.enter(element), element.kind == "heading"
         is_elsewhere = place != (element.page_number, element.start_seconds)
         is_high = (element.level or 1) <= _CLOSED_LEVEL
-        # Headings without body text, such as those of a title page, belong to the text that follows.
+        # Headings without body text, such as on a title page, belong to the text that follows.
         ends = is_heading and has_body and (is_high or size_chars >= enough_chars)
         if section and (is_elsewhere or ends):
             yield path, section

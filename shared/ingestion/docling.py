@@ -143,7 +143,8 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # The caption and words of a picture are its children, which are read as separate texts, too.
+                # The caption and words of a picture are its children, so they are also read as separate
+                # texts.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
                 # Skip a table's children except its captions: the cell texts are part of the table.

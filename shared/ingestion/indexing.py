@@ -331,8 +331,8 @@ def _figure_block(
 async def _vectors(
     task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
-    """Return the vectors of a batch of blocks in order, and the number of model calls (0 or 1). Vectors of
-    blocks that the original document has, too, are copied from it.
+    """Return the vectors of a batch of blocks in order, and the number of model calls (0 or 1). Vectors are
+    copied from the original document if it contains the same blocks.
     """
     vectors: dict[str, Sequence[float]] = {}
     if original is not None:

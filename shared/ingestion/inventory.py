@@ -96,7 +96,7 @@ class SeenDocument:
 
     @property
     def is_too_open(self) -> bool:
-        """Whether the access list of some indexed block differs from that of the document."""
+        """Whether some indexed block has a different access list than the document."""
         return self.state is not None and bool(
             self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
         )
@@ -143,8 +143,8 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
 
 
 async def take_inventory(services: IngestionServices, window: IdWindow, of_blocks: IdWindow) -> Inventory:
-    """Read all records of the documents in `window`, and the blocks of those in the narrower window
-    `of_blocks`.
+    """Read all records of the documents in `window`. Blocks are only read for documents in the narrower
+    window `of_blocks`.
 
     Blocks are read before rows, rows before states, and states before files, in the reverse order of writes.
     So for each record that is read, the records written before it are found, too, unless they were deleted.

@@ -29,7 +29,7 @@ from shared.platform.names import DOCUMENTS, WORK
 
 # Most pages are rendered in tenths of a second. A map with a million lines times out.
 RENDER_TIMEOUT_S = 20.0
-# A failed page isn't rendered again for this time, so that one document causes at most two timeouts per hour.
+# Time before a failed page is rendered again. It limits a document to two timeouts per hour.
 FAILURE_KEPT = timedelta(hours=1)
 # After this many failed pages, no page of the version is rendered: every page of a malicious file is slow.
 _MAX_FAILED_PAGES = 2
@@ -135,7 +135,7 @@ async def _render_once(
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
-        # While this request waited, another one may have rendered the page or failed to.
+        # Another request may have rendered the page, or failed to, while this request waited.
         sheet = await known_sheet(state, page_number, services.blobs)
         if sheet is not None:
             return sheet

@@ -140,7 +140,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
-    """Return whether permissions read just now apply to the published version, too.
+    """Return whether permissions read just now also apply to the published version.
 
     A new sidecar applies to all versions. The metadata of a new file must not open the content that it
     replaces, because it may never be published.

@@ -227,8 +227,8 @@ class IngestTask:
         return (work and work.revision) or ""
 
     async def _is_work_done(self, work: str) -> bool:
-        """Delete the backlog row if it still has this etag. Return False if it has another one, because a new
-        request arrived.
+        """Delete the backlog row if its etag is still `work`. Return False if the row has changed, because a
+        new request arrived.
         """
         try:
             if work:

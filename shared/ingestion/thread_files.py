@@ -99,7 +99,7 @@ async def remove_file(name: str, services: DocumentServices) -> None:
     Idempotent.
     """
     await hide_file(name, services)
-    # Delete the access list, too: if the upload still arrives later, the file is deleted unread.
+    # Also delete the access list: if the upload still arrives later, its file is then deleted unread.
     for suffix in (SIDECAR_SUFFIX, HINTS_SUFFIX, ""):
         await services.blobs.delete(DOCUMENTS, name + suffix)
     await services.documents_index.delete([document_id(name)])

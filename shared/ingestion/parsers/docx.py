@@ -216,7 +216,7 @@ def _flat(table: str) -> str:
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Yield the children with this tag, also those inside content controls and insertions, but not those of
+    """Yield the children with this tag, including children of content controls and insertions, but not of
     nested tables.
     """
     for child in parent:
@@ -460,7 +460,7 @@ class _Numbering:
                 _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
                 for override in element.findall(f"{WORD}lvlOverride")
             }
-            # A list that restarts has counters separate from those of its definition.
+            # A list that restarts has counters separate from its definition.
             if starts:
                 levels = base_list.levels
                 base_list = _List(

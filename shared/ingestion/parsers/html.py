@@ -51,7 +51,7 @@ _TEXT_PARTS = frozenset(("main", "article"))
 # Content around the main text makes up at most this share of a page's text. A larger part is the main text.
 _MOST_SURROUNDING = 0.5
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Inline elements. Only those in `_JOINED` join the words before and after them without a space.
+# Inline elements. Elements in `_JOINED` join the words before and after them without a space.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
@@ -216,7 +216,7 @@ def _pieces(node: LexborNode, depth: int) -> Iterator[str]:
 
 
 def _rows(table: LexborNode) -> Iterator[LexborNode]:
-    """Yield the rows of a table, but not those of nested tables."""
+    """Yield the rows of a table, but not the rows of nested tables."""
     for child in table.iter():
         if not _is_shown(child):
             continue

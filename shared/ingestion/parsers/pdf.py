@@ -526,7 +526,7 @@ def _resolve_hyphens(element: Element, hyphens: HyphenRule) -> Element:
 
 
 def _mark_hyphens(text: str) -> str:
-    """Replace hyphens at line ends with PDFium's hyphen mark, so that `HyphenRule` handles recognised text,
-    too.
+    """Replace hyphens at line ends with PDFium's hyphen mark, so that `HyphenRule` also handles recognised
+    text.
     """
     return text.replace("-\n", HYPHEN_MARK)

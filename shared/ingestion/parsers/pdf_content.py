@@ -12,7 +12,7 @@ from shared.ingestion.parsers.pdf_geometry import Region
 
 # PDFium replaces a hyphen at a line end with this character.
 HYPHEN_MARK = "\ufffe"
-# The same marks as for Word documents.
+# Marks of tick boxes, the same as for Word documents.
 TICKED, UNTICKED = "[x]", "[ ]"
 
 

@@ -146,8 +146,8 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Return whether the next line continues this one's sentence in another style, which means that this line
-    isn't a heading.
+    """Return whether the next line continues the sentence of `line` in another style. If so, `line` isn't a
+    heading.
     """
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
@@ -164,8 +164,8 @@ def _stands_alone(line: Line, before: Line | None) -> bool:
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Return whether the next line is bold, too, and follows without a gap. Then both lines belong to a bold
-    paragraph.
+    """Return whether the next line is also bold and follows without a gap, so that both lines belong to a
+    bold paragraph.
     """
     return (
         after is not None

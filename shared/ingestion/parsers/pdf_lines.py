@@ -367,7 +367,7 @@ class ParagraphRule:
         is_lower = line.top < before.bottom + 0.2 * line.size
         is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
         if is_lower and (is_beside or _falls_back(before, line)):
-            # Text in a lower box beside this line doesn't continue it.
+            # Text in a lower box to the right or left doesn't continue this line.
             return True
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
@@ -390,7 +390,7 @@ class ParagraphRule:
         return "\n" if would_fit else " "
 
     def _tops_column(self, line: Line) -> bool:
-        """Return whether no other line is directly above this one."""
+        """Return whether no other line is directly above `line`."""
         return not any(
             0 <= other.bottom - line.top + 0.3 * line.size <= line.size
             and min(other.right, line.right) > max(other.left, line.left)
@@ -399,7 +399,7 @@ class ParagraphRule:
         )
 
     def _right_edge(self, line: Line) -> float:
-        """Return the right edge of the lines that start at about the same position as this one."""
+        """Return the right edge of the lines that start at about the same position as `line`."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
 
 

@@ -308,9 +308,7 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
 
 
 def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has text of its own, and not only a header that spans a neighbouring column,
-    too.
-    """
+    """Return whether a column has any text except a header that also spans a neighbouring column."""
     if any(row[column] for row in rows[1:]):
         return True
     header = rows[0]

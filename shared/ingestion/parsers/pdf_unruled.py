@@ -59,7 +59,7 @@ _MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5
 _PROSE_WORDS = 8
 # Maximum average length of labels. Longer ones are paragraphs next to numbers.
 _MAX_LABEL_CHARS = 160
-# Tolerance between the centre of a header and that of its columns, in points.
+# Tolerance between the centre of a header and the centre of its columns, in points.
 _CENTRED = 4.0
 
 _FIGURE = re.compile(

@@ -17,7 +17,7 @@ from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    # Must precede UTF-16, whose mark is a prefix of this one.
+    # This must precede UTF-16, whose mark is a prefix of the UTF-32 mark.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
