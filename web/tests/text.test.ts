@@ -1,6 +1,7 @@
 // Markdown that grows: block by block it is what the whole text is; and places that point to sources.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createParser } from "eventsource-parser";
 import { Lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
 import { docIdOf, pieces, places } from "../src/text/citations";
@@ -73,6 +74,26 @@ test("events are read wherever the bytes are cut", async () => {
       { id: 1, event: "token", data: { text: "Grüße 🙂" } },
       { id: 2, event: "complete", data: { a: 1 } },
     ]);
+  }
+});
+
+test("events are read as by another parser", async () => {
+  const text = "data: 0\n\nid:7\nevent:a\ndata:[1,\ndata:  2]\r\n\r\nretry: 5\n:data: x\nevent: lost\n\ndata: {}\nevent\nid: 7\n\nid: 8\rdata: 3\r\rdata: unfinished\n";
+  const expected: unknown[] = [];
+  const parser = createParser({ onEvent: ({ id, event, data }) => expected.push({ id: Number(id ?? ""), event: event ?? "", data: JSON.parse(data) }) });
+  parser.feed(text);
+  assert.equal(expected.length, 4);
+  for (let size = 1; size <= text.length; size += 1) {
+    const parts = Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size));
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const part of parts) controller.enqueue(new TextEncoder().encode(part));
+        controller.close();
+      },
+    });
+    const frames = [];
+    for await (const frame of framesOf(body)) frames.push(frame);
+    assert.deepEqual(frames, expected);
   }
 });
 

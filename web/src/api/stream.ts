@@ -1,6 +1,5 @@
 // The only module that reads server-sent events. A stream that breaks or is closed on purpose resumes after the
 // last complete event, so its reader sees every event once and in order.
-import { createParser } from "eventsource-parser";
 import { CallError, send } from "./request";
 
 export interface Frame {
@@ -70,10 +69,7 @@ function backOff(failures: number): number {
 
 /** Yields the events of a response body as they arrive. */
 export async function* framesOf(body: ReadableStream<Uint8Array>, connection?: { heard(): void }): AsyncGenerator<Frame> {
-  const ready: Frame[] = [];
-  const parser = createParser({
-    onEvent: ({ id, event, data }) => ready.push({ id: Number(id), event: event ?? "", data: JSON.parse(data) }),
-  });
+  const feed = frameReader();
   const decoder = new TextDecoder();
   const reader = body.getReader();
   try {
@@ -81,12 +77,36 @@ export async function* framesOf(body: ReadableStream<Uint8Array>, connection?: {
       const { done, value } = await reader.read();
       if (done) return;
       connection?.heard();
-      parser.feed(decoder.decode(value, { stream: true }));
-      yield* ready.splice(0);
+      yield* feed(decoder.decode(value, { stream: true }));
     }
   } finally {
     void reader.cancel().catch(() => {});
   }
+}
+
+/** Returns a function that takes the next part of a stream and returns the events that it completes (HTML 9.2.6). */
+function frameReader(): (text: string) => Frame[] {
+  let rest = "";
+  let id = "";
+  let event = "";
+  let data: string[] = [];
+  return (text) => {
+    const frames: Frame[] = [];
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/); // a final CR may be half of a CRLF
+    rest = lines.pop()!;
+    for (const line of lines) {
+      const [, field, value] = /^([^:]*)(?:: ?)?(.*)$/s.exec(line)!;
+      if (field === "id") id = value!;
+      else if (field === "event") event = value!;
+      else if (field === "data") data.push(value!);
+      else if (!line) {
+        if (data.length) frames.push({ id: Number(id), event, data: JSON.parse(data.join("\n")) });
+        event = "";
+        data = [];
+      }
+    }
+    return frames;
+  };
 }
 
 /** Aborts a request when its reader cancels, the stream is silent or the tab stays hidden too long. */
