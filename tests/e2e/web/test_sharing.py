@@ -56,7 +56,7 @@ def test_a_colleague_who_can_read_everything_sees_the_answer(
             expect(shared).to_contain_text("Anna Bergqvist shared this answer with you.")
             expect(shared.locator(".markdown")).to_be_visible()
             assert ben.axe() == []
-            anna.page.get_by_role("button", name="End", exact=True).press("Enter")
+            anna.page.get_by_role("button", name="Revoke", exact=True).press("Enter")
             expect(anna.page.get_by_role("heading", name="Active links")).to_have_count(0)
             ben.page.reload()
             expect(ben.page.get_by_role("alert").first).to_be_visible()
@@ -74,7 +74,7 @@ def test_a_colleague_without_a_document_sees_the_question_and_can_ask_it(
     with opened(browser, stack.base_url, "ben", width=width, path=link) as ben:
         shared = ben.page.locator("article.turn")
         expect(shared).to_contain_text(question)
-        expect(shared).to_contain_text("You can't read all of the documents")
+        expect(shared).to_contain_text("You can’t read all documents")
         expect(ben.page.locator(".markdown")).to_have_count(0)
         assert "heron-400-manual" not in ben.page.content()
         assert ben.axe() == []

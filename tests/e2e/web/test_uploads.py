@@ -89,7 +89,7 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
         page.reload()
         page.set_input_files("input[type=file] >> nth=0", file)
         row = page.locator(".uploads > ul > li")
-        expect(row).to_contain_text("You already have “kappa valve.md” in this folder. It is shared with Ben")
+        expect(row).to_contain_text("It is already in this folder. It is shared with Ben")
         assert watched.axe() == []
         row.get_by_role("button", name="Keep both").click()
         expect(summary).to_have_text("1 of 1 ready")
@@ -117,10 +117,10 @@ def test_each_file_tells_what_became_of_it(
         summary = page.locator(".uploads [role=status]")
         expect(summary).to_contain_text("1 of 7 ready · one can’t be searched · 5 failed")
         for name, words in {
-            "old.doc": "Save it as .docx",
-            "many.zip": "Unpack it",
-            "film.mp4": "Save it in another format and add that: csv, docm, docx",
-            "README": "Its name has no ending",
+            "old.doc": "Save the file as .docx",
+            "many.zip": "Unpack the file",
+            "film.mp4": "Save the file in one of these formats: csv, docm, docx",
+            "README": "The file name has no extension",
             "torn.pdf": "damaged",
             "theta.pdf": "Ready, 1 of 3 pages unreadable",
             "blank.txt": "Not searchable: it contains no text",

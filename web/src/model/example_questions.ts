@@ -1,8 +1,8 @@
-// Example questions about documents, in the words of a person who knows what the documents are about. Pure.
+// Chooses example questions about documents, worded as a person would ask them. Pure.
 import type { DocumentView } from "../api/types";
 import type { Language } from "../words/words";
 
-/** A question as the key of its text and the values in it, or a question made from a sentence of a summary. */
+/** A question: complete, or as the key of a text with its values. */
 export type Example =
   | { text: string }
   | { key: "suggest.change"; values: { title: string; from: string; to: string } }
@@ -33,7 +33,7 @@ export function examplesFor(documents: readonly DocumentView[], language: Langua
 
 const nameOf = (document: DocumentView) => document.title || document.filename;
 
-/** Whether a title says what the document is: "Memo" doesn't. */
+/** Whether a title identifies a document, unlike "Memo". */
 const isTelling = (title: string) => /\S\s+\S/.test(title.trim()) || /\.\w+$/.test(title);
 
 /** Moves documents of a type that already occurred to the end, so that different kinds come first. */
@@ -67,7 +67,7 @@ function comparing(one: DocumentView, other: DocumentView, language: Language): 
 /** Words that make an English title a name that takes an article: "the Leave Policy". */
 const KIND = /\b(?:agreement|brochure|budget|catalogue|contract|guide|guidelines|handbook|list|manual|memo|minutes|overview|plan|policy|presentation|procedure|proposal|report|review|rules|specification|statement|summary|terms)\b/i;
 
-/** Returns a title as it is said in a sentence: "A: Report" becomes "the A report". Other titles are quoted. */
+/** Returns a title as it would appear in a sentence: "A: Report" becomes "the A report". Other titles are quoted. */
 function inSentence(title: string, language: Language): string {
   const calm = title === title.toUpperCase() ? capitalised(title.toLowerCase()) : title;
   if (language === "de") return `„${calm}“`;
@@ -80,21 +80,22 @@ function inSentence(title: string, language: Language): string {
 const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 const lowered = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Sentences that state a number, and the questions that they answer. `$1` is the subject. */
-const FACTS: Record<Language, readonly [RegExp, (found: readonly string[]) => string][]> = {
+/** Beginnings of sentences that state a number, each with the question that such a sentence answers. */
+const FACTS: Record<Language, readonly (readonly [RegExp, string])[]> = {
   en: [
-    [/^In (\d{4}),? (the [^,;]{3,50}?) (was|is|were|are) \d/, ([year, subject, verb]) => `What ${verb} ${subject} in ${year}?`],
-    [/^(The [^,;]{3,60}?) (was|is|were|are) (?:about |from |up to )?[\d€$£]/, ([subject, verb]) => `What ${verb} ${lowered(subject!)}?`],
-    [/^([A-Z][a-z]+ in \d{4}) (was|is) (?:about )?[\d€$£]/, ([subject, verb]) => `What ${verb} the ${lowered(subject!)}?`],
-    [/^(The [^,;]{3,50}?|[A-Z][a-z]+s) (is|are) due (?:within|on|by|in|after) /, ([subject, verb]) => `When ${verb} ${lowered(subject!)} due?`],
-    [/^(The [^,;]{3,50}?) took (?:about )?\d/, ([subject]) => `How long did ${lowered(subject!)} take?`],
-    [/^(The [^,;]{3,50}?) (take|last)s (?:about )?\d/, ([subject, verb]) => `How long does ${lowered(subject!)} ${verb}?`],
-    [/^(The [^,;]{3,50}?) (weigh|cost)s (?:about )?[\d€$£]/, ([subject, verb]) => `How much does ${lowered(subject!)} ${verb}?`],
+    [/^In (\d{4}),? (the [^,;]{3,50}?) (was|is|were|are) \d/, "What $3 $2 in $1?"],
+    [/^(The [^,;]{3,60}?) (was|is|were|are) (?:about |from |up to )?[\d€$£]/, "What $2 $1?"],
+    [/^([A-Z][a-z]+ in \d{4}) (was|is) (?:about )?[\d€$£]/, "What $2 the $1?"],
+    [/^(The [^,;]{3,50}?|[A-Z][a-z]+s) (is|are) due (?:within|on|by|in|after) /, "When $2 $1 due?"],
+    [/^(The [^,;]{3,50}?) took (?:about )?\d/, "How long did $1 take?"],
+    [/^(The [^,;]{3,50}?) (take|last)s (?:about )?\d/, "How long does $1 $2?"],
+    [/^(The [^,;]{3,50}?) (weigh|cost)s (?:about )?[\d€$£]/, "How much does $1 $2?"],
   ],
   de: [
-    [/^(D(?:er|ie|as) [^,;]{3,60}?) beträgt (?:etwa |rund )?\d/, ([subject]) => `Wie hoch ist ${lowered(subject!)}?`],
-    [/^(D(?:er|ie|as) [^,;]{3,60}?) betrug (?:etwa |rund )?\d/, ([subject]) => `Wie hoch war ${lowered(subject!)}?`],
-    [/^(D(?:er|ie|as) [^,;]{3,50}?) (dauerte?|wiegt|kostet) (?:etwa |rund )?\d/, ([subject, verb]) => `${verb!.startsWith("d") ? "Wie lange" : "Wie viel"} ${verb} ${lowered(subject!)}?`],
+    [/^(D(?:er|ie|as) [^,;]{3,60}?) beträgt (?:etwa |rund )?\d/, "Wie hoch ist $1?"],
+    [/^(D(?:er|ie|as) [^,;]{3,60}?) betrug (?:etwa |rund )?\d/, "Wie hoch war $1?"],
+    [/^(D(?:er|ie|as) [^,;]{3,50}?) (dauerte?) (?:etwa |rund )?\d/, "Wie lange $2 $1?"],
+    [/^(D(?:er|ie|as) [^,;]{3,50}?) (wiegt|kostet) (?:etwa |rund )?\d/, "Wie viel $2 $1?"],
   ],
 };
 
@@ -103,7 +104,7 @@ function factAbout(document: DocumentView, language: Language): { document: Docu
   for (const sentence of (document.summary_brief ?? "").split(/(?<=[.!?])\s+/))
     for (const [pattern, question] of FACTS[language]) {
       const found = pattern.exec(sentence);
-      if (found) return { document, text: question(found.slice(1)) };
+      if (found) return { document, text: question.replace(/\$(\d)/g, (_, part: string) => lowered(found[Number(part)]!)) };
     }
   return null;
 }

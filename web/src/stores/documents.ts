@@ -160,9 +160,9 @@ export async function watchDocuments(signal: AbortSignal): Promise<void> {
     gapless: false,
     signal,
     onFrame: (frame) => {
-      const told = frame.data as DocumentView;
-      if (frame.event === "removed") forget(told.doc_id);
-      else if (frame.event === "document") update(told);
+      const changed = frame.data as DocumentView;
+      if (frame.event === "removed") forget(changed.doc_id);
+      else if (frame.event === "document") update(changed);
     },
   });
 }
@@ -174,13 +174,13 @@ export function forget(docId: string): void {
   selected.value = new Set([...selected.value].filter((one) => one !== docId));
 }
 
-export function update(told: DocumentView): void {
-  latest.value = { ...latest.value, [told.doc_id]: told };
-  const before = documents.value.find((document) => document.doc_id === told.doc_id);
-  if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(told) } : one));
-  else if (told.status !== "ready") documents.value = [told, ...documents.value];
+export function update(changed: DocumentView): void {
+  latest.value = { ...latest.value, [changed.doc_id]: changed };
+  const before = documents.value.find((document) => document.doc_id === changed.doc_id);
+  if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(changed) } : one));
+  else if (changed.status !== "ready") documents.value = [changed, ...documents.value];
   // The list has more details of a ready document than the event.
-  if (told.status === "ready" || !before) reloadSoon();
+  if (changed.status === "ready" || !before) reloadSoon();
 }
 
 function reloadSoon(): void {
@@ -189,8 +189,8 @@ function reloadSoon(): void {
 }
 
 /** Returns the fields that the event knows, so that empty ones do not overwrite the list's values. */
-function present(told: DocumentView): Partial<DocumentView> {
+function present(changed: DocumentView): Partial<DocumentView> {
   const always = ["status", "status_reason", "hint", "failure", "warnings"];
   const isKept = ([name, value]: [string, unknown]) => always.includes(name) || (value !== null && String(value) !== "");
-  return Object.fromEntries(Object.entries(told).filter(isKept));
+  return Object.fromEntries(Object.entries(changed).filter(isKept));
 }

@@ -1,7 +1,7 @@
 // Short messages to the user: shown for a while and announced by a single live region.
 import { signal } from "@preact/signals";
 import { CallError } from "../api/request";
-import { said } from "../words/server";
+import { translationOf } from "../words/server";
 import { t, type Key } from "../words/words";
 
 export interface Notice {
@@ -45,7 +45,7 @@ export function wordsOf(error: unknown, missing?: Key): string {
   if (error.status === 412) return t("error.changed");
   if (error.status === 429) return t("error.busy", { seconds: error.retryAfterS || 10 });
   if (missing && (error.status === 403 || error.status === 404)) return t(missing);
-  return said("ERRORS", error.code, [error.message, ...error.hints].filter(Boolean).join(" ")) || t("error.unknown");
+  return translationOf("ERRORS", error.code, [error.message, ...error.hints].filter(Boolean).join(" ")) || t("error.unknown");
 }
 
 /** Runs an action and shows its error, if any. Returns whether it succeeded. */

@@ -109,11 +109,11 @@ function table(token: Tokens.Table, context: Context, depth: number): VNode {
 
 function inline(tokens: Token[] | undefined, context: Context, depth: number): ComponentChildren {
   if (depth > MAX_DEPTH) return (tokens ?? []).map((token) => token.raw).join("");
-  return merged(tokens ?? []).map((token, index) => <Fragment key={index}>{span(token, context, depth + 1)}</Fragment>);
+  return joinTexts(tokens ?? []).map((token, index) => <Fragment key={index}>{span(token, context, depth + 1)}</Fragment>);
 }
 
 /** Joins adjacent text tokens, because a reference may span several. */
-function merged(tokens: Token[]): Token[] {
+function joinTexts(tokens: Token[]): Token[] {
   const found: Token[] = [];
   for (const token of tokens) {
     const last = found.at(-1);

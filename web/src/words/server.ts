@@ -3,7 +3,7 @@ import type { Codes } from "./words";
 import { codes, language } from "./words";
 
 /** Returns the translation of a code, or `english` if there is none. */
-export function said(table: keyof Codes, code: string, english: string): string {
+export function translationOf(table: keyof Codes, code: string, english: string): string {
   const known: Record<string, string> = codes()?.[table] ?? {};
   return Object.hasOwn(known, code) ? known[code]! : english;
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { AuditReport, FailedDocumentList, LibraryList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
 import { wordsOf } from "../../stores/notices";
-import { said } from "../../words/server";
+import { translationOf } from "../../words/server";
 import { me } from "../../stores/session";
 import { dateTime, language, t, tOf } from "../../words/words";
 import { AuditTrail } from "./audit_trail";
@@ -51,20 +51,20 @@ export function AdminView() {
 interface ReportProps<T> {
   name: string;
   path: string;
-  show(told: T, name: string): ComponentChildren;
+  show(report: T, name: string): ComponentChildren;
   isOpenFirst?: boolean;
 }
 
 /** A section that loads one report when it is opened. */
 function Report<T>({ name, path, show, isOpenFirst = false }: ReportProps<T>) {
   const [isOpen, setOpen] = useState(isOpenFirst);
-  const [told, setTold] = useState<T | null>(null);
+  const [report, setReport] = useState<T | null>(null);
   const [error, setError] = useState("");
   useEffect(() => {
     if (!isOpen) return;
     let isWanted = true;
     read<T>(path).then(
-      (found) => isWanted && (setTold(found), setError("")),
+      (found) => isWanted && (setReport(found), setError("")),
       (failed) => isWanted && setError(wordsOf(failed)),
     );
     return () => {
@@ -74,7 +74,7 @@ function Report<T>({ name, path, show, isOpenFirst = false }: ReportProps<T>) {
   return (
     <details class="report" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{name}</summary>
-      {isOpen && (error ? <p role="alert">{error}</p> : told ? show(told, name) : <p class="quiet">{t("loading")}</p>)}
+      {isOpen && (error ? <p role="alert">{error}</p> : report ? show(report, name) : <p class="quiet">{t("loading")}</p>)}
     </details>
   );
 }
@@ -84,9 +84,9 @@ function number(value: number | null, isShare = false): string {
   return value.toLocaleString(language.value, isShare ? { style: "percent", maximumFractionDigits: 1 } : { maximumFractionDigits: 2 });
 }
 
-function Quality(told: QualityMetrics, name: string) {
-  const rows = Object.entries(told.measures).map(([code, measure]) => [
-    said("MEASURES", code, inWords(code)),
+function Quality(report: QualityMetrics, name: string) {
+  const rows = Object.entries(report.measures).map(([code, measure]) => [
+    translationOf("MEASURES", code, inWords(code)),
     <Measured value={measure.value} isShare={(measure.aim ?? measure.value ?? 0) <= 1} />,
     number(measure.of),
     measure.aim === null ? "–" : `${measure.better === "higher" ? "≥" : "≤"} ${number(measure.aim, measure.aim <= 1)}`,
@@ -105,8 +105,8 @@ function Measured({ value, isShare }: { value: number | null; isShare: boolean }
   );
 }
 
-function SubAgents(told: SubagentMetrics, name: string) {
-  const rows = told.profiles.map((one) => [
+function SubAgents(report: SubagentMetrics, name: string) {
+  const rows = report.profiles.map((one) => [
     tOf("profile", one.profile),
     number(one.delegations),
     number(one.success_rate, true),
@@ -123,7 +123,7 @@ function Failed({ documents, count }: FailedDocumentList, name: string) {
   const rows = documents.map((one) => [
     <bdi>{one.filename}</bdi>,
     <bdi>{one.owner_name ?? one.owner_id ?? "–"}</bdi>,
-    said("FAILURES", one.failure ?? "", one.status_reason ?? ""),
+    translationOf("FAILURES", one.failure ?? "", one.status_reason ?? ""),
     <time class="time" dateTime={one.failed_at}>{dateTime(one.failed_at)}</time>,
   ]);
   return (
@@ -148,16 +148,16 @@ function Libraries({ libraries }: LibraryList, name: string) {
   return <Table name={name} head={head} rows={rows} />;
 }
 
-function Poison(told: PoisonList, name: string) {
-  const rows = told.messages.map((one) => [one.queue, one.inserted_at && dateTime(one.inserted_at), one.blob_name ?? one.thread_id ?? "–"]);
+function Poison(report: PoisonList, name: string) {
+  const rows = report.messages.map((one) => [one.queue, one.inserted_at && dateTime(one.inserted_at), one.blob_name ?? one.thread_id ?? "–"]);
   return <Table name={name} head={[t("admin.queue"), t("added"), t("document")]} rows={rows} />;
 }
 
-function Audit(told: AuditReport, name: string) {
-  const rows = told.differences.map((one) => [one.kind, one.place, one.detail]);
+function Audit(report: AuditReport, name: string) {
+  const rows = report.differences.map((one) => [one.kind, one.place, one.detail]);
   return (
     <>
-      <p>{told.agrees ? t("admin.agrees") : t("admin.differs", { count: told.difference_count })}</p>
+      <p>{report.agrees ? t("admin.agrees") : t("admin.differs", { count: report.difference_count })}</p>
       {rows.length > 0 && <Table name={name} head={[t("admin.kind"), t("admin.place"), t("admin.reason")]} rows={rows} />}
     </>
   );

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { AuditEntry, AuditPage } from "../../api/types";
 import { attempt, wordsOf } from "../../stores/notices";
-import { said } from "../../words/server";
+import { translationOf } from "../../words/server";
 import { dateTime, t } from "../../words/words";
 import { inWords, Table } from "./table";
 
@@ -29,7 +29,7 @@ const DELAY_MS = 300;
 
 /** Returns the time `hours` ago, rounded to the hour so that the URL stays the same between renders. */
 const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) - hours) * 3.6e6).toISOString();
-const actionOf = (entry: AuditEntry) => said("ACTIONS", entry.action, inWords(entry.action));
+const actionOf = (entry: AuditEntry) => translationOf("ACTIONS", entry.action, inWords(entry.action));
 
 export function AuditTrail({ hours }: { hours: number }) {
   const [filter, setFilter] = useState({ user_id: "", doc_id: "", action: "" });
@@ -86,7 +86,7 @@ export function AuditTrail({ hours }: { hours: number }) {
             <option value="">{t("admin.everything")}</option>
             {ACTIONS.map((action) => (
               <option key={action} value={action}>
-                {said("ACTIONS", action, inWords(action))}
+                {translationOf("ACTIONS", action, inWords(action))}
               </option>
             ))}
           </select>

@@ -7,7 +7,7 @@ import { turns } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import { attachFiles, dismiss, files, isOver, removeFile, sending } from "../../stores/thread_files";
-import { inEnglish, said } from "../../words/server";
+import { inEnglish, translationOf } from "../../words/server";
 import { t, tOf } from "../../words/words";
 
 export function AttachButton() {
@@ -54,7 +54,7 @@ export function Attachments() {
 
 function FileState({ file }: { file: ThreadFile }) {
   const reason = file.status_reason ?? "";
-  const text = said("FAILURES", file.failure ?? "", reason);
+  const text = translationOf("FAILURES", file.failure ?? "", reason);
   const notes = file.warnings ?? [];
   if (file.status === "failed")
     return (

@@ -34,16 +34,16 @@ function How({ turn, run, isWorking }: { turn: Turn; run: RunState | null; isWor
   const [isRead, setRead] = useState(run !== null);
   useEffect(() => void loadRecord(turn).then(() => setRead(true)), [turn]);
   const kept = useKept(turn.runId, isWorking);
-  const told = run ?? turn.record.value;
-  const todo = told?.todo.length ? told.todo : (kept?.todo ?? []);
-  const agents = agentsOf(turn, told, kept);
-  const isEmpty = !todo.length && !told?.activities.length && !agents.length;
+  const state = run ?? turn.record.value;
+  const todo = state?.todo.length ? state.todo : (kept?.todo ?? []);
+  const agents = agentsOf(turn, state, kept);
+  const isEmpty = !todo.length && !state?.activities.length && !agents.length;
   return (
     <div class="plan">
       <Plan todo={todo} isWorking={isWorking} />
-      {told && <Trail activities={told.activities} isWorking={isWorking} />}
-      <SubAgents live={told?.children ?? []} told={agents} />
-      {[...new Set(told?.warnings)].map((warning) => (
+      {state && <Trail activities={state.activities} isWorking={isWorking} />}
+      <SubAgents live={state?.children ?? []} reports={agents} />
+      {[...new Set(state?.warnings)].map((warning) => (
         <p key={warning} class="small warning-text">
           {warning}
         </p>

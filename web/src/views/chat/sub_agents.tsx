@@ -1,23 +1,23 @@
 // A run's sub-agents: the task, the reason for delegating, and the findings of each.
 import type { SubagentView } from "../../api/types";
 import type { Child } from "../../model/run";
-import { said } from "../../words/server";
+import { translationOf } from "../../words/server";
 import { t, tOf } from "../../words/words";
 
 interface Props {
   live: readonly Child[];
-  told: readonly SubagentView[];
+  reports: readonly SubagentView[];
 }
 
-export function SubAgents({ live, told }: Props) {
-  if (!live.length && !told.length) return null;
-  const reasons = told.flatMap((agent) => agent.reasons.map((reason, index) => said("REASONS", agent.reason_codes[index] ?? "", reason)));
+export function SubAgents({ live, reports }: Props) {
+  if (!live.length && !reports.length) return null;
+  const reasons = reports.flatMap((agent) => agent.reasons.map((reason, index) => translationOf("REASONS", agent.reason_codes[index] ?? "", reason)));
   return (
     <section class="delegated" aria-label={t("agents")}>
       {reasons.length > 0 && <p class="quiet small">{[...new Set(reasons)].join(" ")}</p>}
       <ul class="agents">
-        {told.length
-          ? told.map((agent) => <Told key={agent.child_id} agent={agent} />)
+        {reports.length
+          ? reports.map((agent) => <Report key={agent.child_id} agent={agent} />)
           : live.map((child) => (
               <li key={child.key} class="agent">
                 <strong>{tOf("profile", child.profile)}</strong>
@@ -32,7 +32,7 @@ export function SubAgents({ live, told }: Props) {
   );
 }
 
-function Told({ agent }: { agent: SubagentView }) {
+function Report({ agent }: { agent: SubagentView }) {
   return (
     <li class="agent" data-status={agent.status}>
       <strong>{tOf("profile", agent.profile)}</strong>

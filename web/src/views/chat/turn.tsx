@@ -5,7 +5,7 @@ import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
 import { askAgain, citationsOfTurn, edit, page, shown, waitingTurn, workingTurn, type Turn } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
-import { said } from "../../words/server";
+import { translationOf } from "../../words/server";
 import { dateTime, t } from "../../words/words";
 import { site } from "../../stores/session";
 import { IconButton } from "../../parts/button";
@@ -57,12 +57,12 @@ const NO_FIGURES: RunAnswer["figures"] = [];
 
 function Answer({ turn, at, count }: { turn: Turn } & Version) {
   const run = turn.run?.value ?? null;
-  const told = run ?? turn.record.value; // state from events
+  const state = run ?? turn.record.value; // from events
   const answer = run ? run.answer : (turn.message?.answer ?? null);
-  const text = run ? textOf(run) : (answer?.text ?? (told ? textOf(told) : ""));
+  const text = run ? textOf(run) : (answer?.text ?? (state ? textOf(state) : ""));
   const status = run?.status ?? turn.message?.status ?? "running";
   const citations = citationsOfTurn(turn);
-  const clarified = told?.clarified ?? turn.message?.clarification;
+  const clarified = state?.clarified ?? turn.message?.clarification;
   return (
     <div class="answer" data-status={turn.runId ? status : "sending"} data-run={turn.runId}>
       <Progress turn={turn} run={run} />
@@ -75,7 +75,7 @@ function Answer({ turn, at, count }: { turn: Turn } & Version) {
         </div>
       )}
       {answer?.abstained && isLast(turn) && <NextSteps turn={turn} />}
-      <Failure turn={turn} told={told} status={status} />
+      <Failure turn={turn} state={state} status={status} />
       {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
       {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} at={at} count={count} />}
       {answer?.next_questions?.length && isLast(turn) ? <NextQuestions questions={answer.next_questions} /> : null}
@@ -83,7 +83,7 @@ function Answer({ turn, at, count }: { turn: Turn } & Version) {
   );
 }
 
-function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; status: string }) {
+function Failure({ turn, state, status }: { turn: Turn; state: RunState | null; status: string }) {
   const again = canAsk.value && (
     <button type="button" class="button" onClick={() => askAgain(turn)}>
       {t(status === "cancelled" ? "askAgain" : "tryAgain")}
@@ -97,12 +97,12 @@ function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; st
       </div>
     );
   if (status !== "failed") return null;
-  const english = told?.error?.message || turn.message?.error || t("error.unknown");
-  const message = said("ERRORS", told?.error?.type || turn.message?.error_type || "", english);
+  const english = state?.error?.message || turn.message?.error || t("error.unknown");
+  const message = translationOf("ERRORS", state?.error?.type || turn.message?.error_type || "", english);
   return (
     <div class="failure" role="alert">
       <p>{message}</p>
-      {message === english && told?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
+      {message === english && state?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
       {again}
     </div>
   );

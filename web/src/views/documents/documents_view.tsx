@@ -99,7 +99,7 @@ function Facets() {
           <button
             key={status}
             type="button"
-            class="facet-value"
+            class="facet-value capital"
             aria-pressed={onlyStatus.value === status}
             onClick={() => (onlyStatus.value = onlyStatus.value === status ? "" : status)}
           >
@@ -164,6 +164,7 @@ function List() {
   const failed = shownDocuments.value.filter(isFailed);
   const shown = shownDocuments.value.filter((document) => !isFailed(document));
   const labels = labelsOfListed(shown);
+  const columns = { project: shown.some(({ project_id }) => project_id), owner: shown.some(ownerOf) };
   const readers = [...new Set(shown.flatMap((document) => document.acl ?? []))];
   useEffect(() => void loadNames(readers).catch(() => {}), [readers.join("\n")]);
   const isAll = shown.length > 0 && shown.every(({ doc_id }) => selected.value.has(doc_id));
@@ -190,8 +191,8 @@ function List() {
               </th>
               <SortHead field="title" name={t("title")} />
               <SortHead field="document_type" name={t("facet.document_type")} />
-              <th scope="col">{t("facet.project_id")}</th>
-              <th scope="col">{t("owner.column")}</th>
+              {columns.project && <th scope="col">{t("facet.project_id")}</th>}
+              {columns.owner && <th scope="col">{t("owner.column")}</th>}
               <th scope="col">{t("readers.column")}</th>
               <SortHead field="upload_date" name={t("added")} />
               <th scope="col">{t("status")}</th>
@@ -199,7 +200,7 @@ function List() {
           </thead>
           <tbody>
             {shown.map((document) => (
-              <Row key={document.doc_id} document={document} label={labels.get(document.doc_id)} />
+              <Row key={document.doc_id} document={document} label={labels.get(document.doc_id)} columns={columns} />
             ))}
           </tbody>
         </table>
@@ -241,8 +242,19 @@ function ReadersOf({ document: { acl, access_via } }: { document: DocumentView }
   );
 }
 
-/** `label` tells the document apart from others of the same name. */
-function Row({ document, label }: { document: DocumentView; label?: string }) {
+function ownerOf({ access_via, published_by }: DocumentView): string {
+  return access_via.includes("owner") ? t("you") : (published_by ?? "");
+}
+
+interface RowProps {
+  document: DocumentView;
+  /** Tells the document apart from others of the same name. */
+  label?: string;
+  /** Which columns have a value in any row. */
+  columns: { project: boolean; owner: boolean };
+}
+
+function Row({ document, label, columns }: RowProps) {
   const isOpen = route.value.doc === document.doc_id;
   const toggle = () => {
     const next = new Set(selected.value);
@@ -270,18 +282,18 @@ function Row({ document, label }: { document: DocumentView; label?: string }) {
             </small>
           )}
         </a>
+        {phaseOf(document) === "failed" && <small class="danger-text">{reasonOf(document).text}</small>}
+        {isUnsearchable(document) && <Advice document={document} />}
       </th>
       <td>{document.document_type?.replaceAll("_", " ")}</td>
-      <td>{document.project_id}</td>
-      <td>{document.access_via.includes("owner") ? t("you") : (document.published_by ?? "–")}</td>
+      {columns.project && <td>{document.project_id}</td>}
+      {columns.owner && <td>{ownerOf(document) || "–"}</td>}
       <td>
         <ReadersOf document={document} />
       </td>
-      <td>{document.upload_date && day(document.upload_date)}</td>
+      <td class="date">{document.upload_date && day(document.upload_date)}</td>
       <td>
         <State document={document} />
-        {phaseOf(document) === "failed" && <small class="block danger-text">{reasonOf(document).text}</small>}
-        {isUnsearchable(document) && <Advice document={document} />}
       </td>
     </tr>
   );

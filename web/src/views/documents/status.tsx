@@ -1,7 +1,7 @@
 // A document's status, its problems, and what the owner can do about them.
 import type { DocumentView } from "../../api/types";
 import { isUnsearchable, phaseOf } from "../../stores/documents";
-import { inEnglish, said } from "../../words/server";
+import { inEnglish, translationOf } from "../../words/server";
 import { t, tOf, type Key } from "../../words/words";
 
 function stateOf(document: DocumentView): string {
@@ -26,7 +26,7 @@ export function State({ document }: { document: DocumentView }) {
 
 /** Returns why processing failed, translated where possible. */
 export function reasonOf(document: DocumentView): { text: string; isEnglish: boolean } {
-  const text = said("FAILURES", document.failure ?? "", document.status_reason ?? "");
+  const text = translationOf("FAILURES", document.failure ?? "", document.status_reason ?? "");
   return { text, isEnglish: text === document.status_reason };
 }
 

@@ -201,7 +201,7 @@ function Existing({ one, document }: { one: Upload; document: DocumentView | und
   return (
     <>
       <span class="small warning-text">
-        {t("upload.exists", { name: one.name })} {readers ? t("upload.existsFor", { readers }) : document?.acl && t("upload.existsForYou")}
+        {t("upload.existsHere")} {readers ? t("upload.existsFor", { readers }) : document?.acl && t("upload.existsForYou")}
       </span>
       <button type="button" class="button" onClick={() => resolveExisting([one.id], "replace")}>
         {t("upload.replace")}
