@@ -41,8 +41,8 @@ class Turn:
 
 
 def person(number: int) -> SampleUser:
-    """Return the simulated user with this number. Every other user has the permissions of the second sample
-    user.
+    """Return the simulated user with this number. Users have the permissions of the two sample users in
+    turn.
     """
     like = (ANNA, BEN)[number % 2]
     return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)

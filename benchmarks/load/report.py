@@ -54,8 +54,8 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def growth(results: dict[str, Any]) -> list[str]:
-    """Return a message for each process whose memory grew too fast in the second half of the phase with all
-    users.
+    """Return a message for each process whose memory grew too fast in the second half of a phase. `results`
+    is the summary of the phase.
     """
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"

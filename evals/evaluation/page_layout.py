@@ -110,10 +110,8 @@ class PageLayout:
     def _connect(self) -> None:
         after = dict(_right_neighbours(self._words))
         for word, other in after.items():
-            if (
-                _is_near(word, other) or _is_number(word) or _is_number(other)
-                # In a row of numbers, gaps may be wide.
-            ):
+            # In a row of numbers, gaps may be wide.
+            if _is_near(word, other) or _is_number(word) or _is_number(other):
                 word.following.append(other)
         near = {word: other for word, other in after.items() if _is_near(word, other)}
         runs = [_Run(words) for words in _chains(self._words, near)]

@@ -14,11 +14,8 @@ _TABLE_SIGN = "|"
 _OMISSION = " … "
 _RULE_OF_TABLE = re.compile(r"^[\s|:-]+$")
 _QUOTES = dict.fromkeys('‘’‚‛“”„‟«»‹›"`´′″', "'")
-_DASHES = dict.fromkeys(
-    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002",
-    "-",
-    # PDFium writes U+FFFE and U+0002 for hyphens.
-)
+# PDFium writes U+FFFE and U+0002 for hyphens.
+_DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002", "-")
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
 # Ignore hyphens between letters, because they may belong to the word or come from hyphenation.

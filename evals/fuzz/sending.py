@@ -95,8 +95,8 @@ class Sender:
         request_text = case_text(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
-        # Base class of the HTTP library's exceptions.
         except OSError as failed:
+            # OSError is the base class of the HTTP library's exceptions.
             return Seen(
                 request.name,
                 user,

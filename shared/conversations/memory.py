@@ -262,11 +262,8 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
         # the row again.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
-    with suppress(
-        ConflictError,
-        NotFoundError,
-        # The turn was erased, or another task has already recorded it. Writing the memory twice is harmless.
-    ):
+    # Ignore that the turn was erased or that another task has recorded it: storing it twice is harmless.
+    with suppress(ConflictError, NotFoundError):
         await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 
 

@@ -49,8 +49,8 @@ class ThreadStore:
         changes += [Change("insert", _turn_row(thread.owner_id, turn)) for turn in turns]
         try:
             revision, *_ = await self._table.change(changes)
-        # The table doesn't exist yet.
         except NotFoundError:
+            # The table doesn't exist yet.
             await self._table.ensure()
             revision, *_ = await self._table.change(changes)
         return thread.model_copy(update={"revision": revision})

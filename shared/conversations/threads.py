@@ -605,8 +605,8 @@ async def _answer(record: RunRecord, services: ConversationServices) -> RunAnswe
         return None
     try:
         return await committed_answer(record.run_id, services.blobs, services.run_log)
-    # The thread is being erased.
     except NotFoundError:
+        # The thread is being erased.
         return None
 
 

@@ -31,6 +31,6 @@ def first_instant(text: str | None) -> datetime | None:
     year, month, day = (int(part or 1) for part in match.groups())
     try:
         return datetime(year, month, day, tzinfo=UTC)
-    # The text has the format of a date, but names no valid one, such as "2024-13".
     except ValueError:
+        # The text has the format of a date, but names no valid one, such as "2024-13".
         return None

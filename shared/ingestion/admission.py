@@ -27,7 +27,7 @@ _LOST = timedelta(seconds=15)
 _MAX_STARTS = 3
 # Length of the pause of a document whose execution died `_MAX_STARTS` times.
 _REST = timedelta(minutes=5)
-# Delay before the restart of a document whose previous execution is just ending.
+# Delay before the next check if an execution can't be started because the previous one is just ending.
 _SOON_S = 1.0
 # Attempts to write the admission row, which other processes may write at the same time.
 _MAX_ATTEMPTS = 16

@@ -67,8 +67,8 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
 
 
 def _with_cues(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
-    """Yield the chunks of a section. In a transcript, each chunk keeps only the cues whose words it
-    contains.
+    """Yield the chunks of a section. In a transcript, each chunk gets the cues (start times) of its own
+    words.
     """
     cues = section[0].cues
     words = section[0].text.split()

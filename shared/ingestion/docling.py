@@ -212,11 +212,8 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
     if item.label == "title":
         kind, level = "heading", 1
     elif item.label == "section_header":
-        kind, level = (
-            "heading",
-            min(item.level + 1, 6),
-            # Use docling's own Markdown levels, in which level 1 is the title.
-        )
+        # Use docling's own Markdown levels, in which level 1 is the title.
+        kind, level = "heading", min(item.level + 1, 6)
     elif item.label == "list_item":
         kind, text = "list_item", f"{'-' if item.marker.strip() in _BULLETS else item.marker.strip()} {text}"
     elif item.label == "code":

@@ -38,7 +38,7 @@ _TEXT_MB = 144
 _PAGE_MB = 224
 # A query worker takes 55 MB, plus the limit of SQLite (sql_worker.py).
 _QUERY_MB = 144
-# More workers wouldn't help on two cores, because parsing is CPU-bound.
+# Parsing is CPU-bound: more workers would only slow each other down.
 _FILE_WORKERS = 2
 # Files that may be at a parser service at once. They need no worker, but each has a copy on disk.
 _SENT_FILES = 3
@@ -132,9 +132,9 @@ class ParserPool:
         finally:
             if exchange is None:
                 self._give_back(worker)
-            # The caller may have been cancelled while the worker is still busy, so release it only after its
-            # reply.
             else:
+                # The caller may have been cancelled while the worker is still busy, so release it only after
+                # its reply.
                 exchange.add_done_callback(lambda _: self._give_back(worker))
 
     async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":

@@ -184,8 +184,8 @@ def _end_with_parent() -> None:
 def _limit_memory(memory_bytes: int) -> None:
     try:
         resource = load_module("resource")
-    # Windows has no memory limit for a process, but the timeout still applies.
     except ImportError:
+        # Windows has no memory limit for a process, but the timeout still applies.
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)

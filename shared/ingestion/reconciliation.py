@@ -132,8 +132,8 @@ async def _request_due_ingestion(seen: SeenDocument, kind: str, services: Ingest
         if kind in _ROWS_DIFFER and seen.state is not None:
             # Without this mark, the ingestion would find nothing to do.
             await repair(seen.state, services)
-        # The backlog row was lost, so create it again.
         elif kind == "stuck" and seen.state is not None:
+            # The backlog row was lost, so create it again.
             await request_ingestion(seen.state, services.documents)
         else:
             await note_event(seen.name, services)

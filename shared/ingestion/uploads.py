@@ -149,8 +149,8 @@ async def store(
     """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
     parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
-    # If the transfer is interrupted, the new permissions stay in force. They can only apply to a file that
-    # arrives later.
+    # If the transfer is interrupted, the new permissions stay in force, so that a file that arrives later is
+    # never without them.
     blob = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(blob, services)
 

@@ -33,8 +33,8 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
         page = await pages.fetch(request.url)
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
-    # Report these as errors of the web page: the failing server isn't one of the app's services.
     except (InvalidQueryError, DependencyError) as failed:
+        # Report these as errors of the web page: the failing server isn't one of the app's services.
         raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
@@ -76,8 +76,8 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     try:
         parser.parse(robots.content.decode(errors="replace").splitlines())
         is_allowed = parser.can_fetch(AGENT_NAME, url)
-    # The file has an invalid line. One of its other lines may forbid the page.
     except ValueError:
+        # The file has an invalid line. One of its other lines may forbid the page.
         is_allowed = False
     if not is_allowed:
         # Not 403: the user is authorised, and the site's message must be shown.

@@ -146,11 +146,8 @@ class _Body:
                 yield from self._paragraph(child)
             elif child.tag == _TABLE:
                 yield from self._table(child)
-            elif child.tag not in _NOT_BLOCKS and isinstance(
-                child.tag,
-                str,
+            elif child.tag not in _NOT_BLOCKS and isinstance(child.tag, str):
                 # Descend into content controls and insertions.
-            ):
                 yield from self._blocks(child)
 
     def _paragraph(self, paragraph: Any) -> Iterator[Element]:

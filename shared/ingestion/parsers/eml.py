@@ -74,8 +74,8 @@ def _body(message: EmailMessage) -> tuple[Element, ...]:
 def _content(part: EmailMessage) -> str:
     try:
         content = part.get_content()
-    # The character set is unknown, or the text doesn't match it.
     except (LookupError, ValueError):
+        # The character set is unknown, or the text doesn't match it.
         payload = part.get_payload(decode=True)
         content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
     return content.replace("\r\n", "\n") if isinstance(content, str) else ""

@@ -30,7 +30,7 @@ _MIN_CONFIDENCE = 40.0
 _LABEL_GAP = 0.9
 # Words of more than twice the usual height need a higher confidence, since they may be misread drawings.
 _TALL, _SURE_CONFIDENCE = 2.0, 85.0
-# A page with fewer words or a lower mean confidence counts as illegible. Upside-down pages have 20-45,
+# A page with at least this many words and a lower mean confidence is illegible. Upside-down pages have 20-45,
 # upright pages 85-96.
 _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0
 # Levels of rows in Tesseract's table: 1 page, 2 block, 3 paragraph, 4 line, 5 word.

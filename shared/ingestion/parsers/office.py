@@ -109,8 +109,8 @@ def open_office(
                 opened = opener(
                     files.enter_context(path.open("rb") if is_plain else _rewrite_package(path, kind))
                 )
-            # The library fails if the target of a relationship is missing, so repair a copy.
             except KeyError:
+                # The library fails if the target of a relationship is missing, so repair a copy.
                 opened = opener(files.enter_context(_rewrite_package(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -214,10 +214,8 @@ def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
 
 
 def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
-    folder = posixpath.dirname(
-        posixpath.dirname(name)
-        # Targets in word/_rels/document.xml.rels are relative to word/.
-    )
+    # Targets in word/_rels/document.xml.rels are relative to word/.
+    folder = posixpath.dirname(posixpath.dirname(name))
 
     def replacement(match: re.Match[str]) -> str:
         target = _TARGET.search(match[0])

@@ -23,10 +23,8 @@ _PASSWORD_FLAG = 1 << 13
 _MAX_ANNOTATIONS = 5000
 _MAX_VALUE_CHARS = 20_000
 _LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
-_FOR_PEOPLE = re.compile(
-    r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z"
-    # The name consists of words. This excludes generated names, which contain numbers.
-)
+# A name for people consists of words, unlike generated names, which contain numbers.
+_FOR_PEOPLE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z")
 
 
 def open_form(document: Any) -> None:
