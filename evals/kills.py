@@ -41,7 +41,8 @@ from samples.acl import ANNA
 
 READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent+WindowSummary+MergedSummary"
-# With its default timeouts, a host resumes interrupted work after five minutes.
+# Longest wait for a run to end. With its default timeouts, a host resumes interrupted work after five
+# minutes.
 GIVE_UP_S = 420.0
 RUNTIME = "/runtime/webhooks/durabletask/instances"
 # Settings of the host as in Azure: the lease below, and the visibility timeouts of host.json.

@@ -16,7 +16,7 @@ HEADINGS = {"first_event": "first event", "first_token": "first token", "ended":
 GROWTH_LIMIT_MB_PER_MINUTE = 8.0
 """Faster growth is a fault. Memory that Python retains after a burst is less: 1 to 4 were measured."""
 SHOWN_FAULTS = 20
-# Process that runs the app, as opposed to its host.
+# Name of the process that runs the app, as opposed to its host.
 WORKER = "Functions worker"
 
 

@@ -22,11 +22,12 @@ from evals.azure_proof.shell import CommandFailedError, Shell
 # Preview version of the API, because no stable version supports `debug` yet.
 _SEARCH_API = "2025-03-01-preview"
 _SEARCH_RESOURCE = "https://search.azure.com"
-# `azd up` usually takes half an hour, of which the remote build takes ten minutes.
+# Timeout of `azd up`, which usually takes half an hour. The remote build takes ten minutes of it.
 _UP_TIMEOUT_S = 3600.0
-# According to the documentation, a role assignment takes effect within ten minutes.
+# Time limit for a role assignment to take effect. According to the documentation, it takes ten minutes at
+# most.
 _ROLE_TIMEOUT_S = 900.0
-# Entra ID's tokens are valid for at least an hour.
+# A token is renewed after this time. Entra ID's tokens are valid for at least an hour.
 _TOKEN_LIFE = timedelta(minutes=30)
 _OLDEST_AZD = (1, 26)
 # Quotas in thousands of tokens per minute, as in main.bicep.

@@ -23,7 +23,7 @@ from samples.acl import ANNA
 CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
 # Seconds beyond the time budget after which a run counts as stuck.
 GIVE_UP_S = 40.0
-# An orchestration ends some time after its last event, because the durable loops poll.
+# Time for an orchestration to end after its last event, because the durable loops poll.
 SETTLE_S = 20.0
 CONTRACT = {
     "MAX_TOTAL_LATENCY_MS": 25_000,

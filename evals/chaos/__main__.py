@@ -30,7 +30,8 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
-# A failing step is retried for 460 s, and may restart a minute later.
+# Time for the stores to become consistent. A failing step is retried for 460 s, and may restart a minute
+# later.
 SETTLE_S = 600.0
 # Texts per embedding request. One kill may cause at most this many texts to be embedded again.
 BATCH = 64

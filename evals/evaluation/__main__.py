@@ -23,7 +23,8 @@ from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack_settings import StackError
 
-# More than the number of cores, because small documents mostly wait for responses.
+# Number of documents ingested at the same time. It exceeds the number of cores, because small documents
+# mostly wait for responses.
 INGEST_AT_ONCE = 16
 ASK_AT_ONCE = 2
 # Timeout per file, including the time in the queue behind all others.

@@ -20,7 +20,7 @@ from samples.acl import ANNA
 URL_SETTING = "GROUNDWORK_URL"
 TOKEN_SETTING = "GROUNDWORK_TOKEN"
 DEFAULT_DATA = Path(".local/eval")
-# Longer than the app's time limit for a run.
+# Timeout of a call, which must exceed the app's time limit for a run.
 CALL_TIMEOUT_S = 300.0
 TRIES = 4
 # Pause before the first retry. It is doubled for each further one.

@@ -155,7 +155,7 @@ _MAX_TRIES = 7
 _FIRST_PAUSE_S = 10.0
 # The search service deletes at most this many rows per request.
 _DELETED_AT_ONCE = 1000
-# The search service limits `skip` to this number.
+# Largest `skip` that the search service accepts.
 _MAX_LISTED = 100_000
 _DELETE_ROUNDS = 50
 # Delay before deletions become visible in the index. Usually it is shorter.
@@ -262,7 +262,8 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
         # the row again.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
-    # Ignore that the turn was erased or that another task has recorded it: storing it twice is harmless.
+    # Ignore conflicts: the turn was erased, or another task has recorded it. Storing a memory twice is
+    # harmless.
     with suppress(ConflictError, NotFoundError):
         await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 

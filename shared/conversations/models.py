@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from shared.platform.models import Model
 from shared.runs.models import ID_PATTERN, Feedback, RunAnswer, RunStatus
 
-# Fits on one line of a list.
+# Maximum length of a title, which fits on one line of a list.
 MAX_TITLE_CHARS = 120
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
 

@@ -22,9 +22,10 @@ _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
 _MEMORY_OFF = "memory-off"
-# A turn takes at most 37 KB on the wire, so one transaction stays below 1 MB.
+# Maximum number of turns per transaction. A turn takes at most 37 KB on the wire, so a transaction stays
+# below 1 MB.
 MAX_TURNS_AT_ONCE = 25
-# Large enough to delete all rows.
+# A limit so large that all rows are deleted.
 _EVERY = 1_000_000_000
 # This character sorts after every digit.
 _BEHIND_DIGITS = ":"

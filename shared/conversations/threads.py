@@ -61,7 +61,8 @@ Check = Callable[[ThreadView], None]
 _PAGE_OF_SEARCH, _MOST_PAGES = 100, 20
 # Turns of all threads that are searched: half a year at thirty questions a day.
 _MOST_TURNS = 5_000
-# A run waits up to three days for the reply to a clarification.
+# A run waits up to three days for the reply to a clarification, so after four days it can't be active any
+# more.
 _LONGEST_RUN = timedelta(days=4)
 # Attempts to write a row that other requests change at the same time.
 _TRIES = 8

@@ -9,7 +9,7 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-# More failures usually have a common cause, which the newest ones show.
+# If more documents failed, they usually have a common cause, which the newest failures show.
 _MAX_LISTED = 200
 
 

@@ -13,7 +13,7 @@ from shared.documents.models import Element
 from shared.documents.page_models import Outline, Part
 from shared.evidence.models import Citation
 
-# About ten printed pages, which are loaded together (unmeasured).
+# Size of a part: about ten printed pages, which are loaded together (unmeasured).
 PART_CHARS = 20_000
 # Maximum number of elements per part, because even a short element needs about 1 KB of memory.
 PART_PIECES = 1000

@@ -20,8 +20,8 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
-# About four sentences. Captions are stored as blob metadata, which is limited to 8 KiB: in Chinese, this
-# length takes 5 KiB.
+# Maximum length of a caption, about four sentences. It is stored as blob metadata, which is limited to 8 KiB:
+# in Chinese, this length takes 5 KiB.
 MAX_CAPTION_CHARS = 1200
 # Model calls per step. Up to four steps run at the same time (unmeasured).
 MAX_CONCURRENT_CALLS = 4

@@ -40,7 +40,8 @@ _CONTEXT_CHARS = 700
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
-# A table is introduced by one or two sentences at most. Longer text is an ordinary paragraph.
+# Maximum length of the text that introduces a table: one or two sentences. Longer text is an ordinary
+# paragraph.
 _MAX_LEAD_IN_CHARS = 250
 
 

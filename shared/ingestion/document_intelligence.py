@@ -305,9 +305,9 @@ def connect_document_intelligence(
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
             read_timeout=settings.ingestion.parser_service_timeout_s,
-            # SDK retries would exceed the time limit of a call.
+            # Disable SDK retries, which would exceed the time limit of a call.
             retry_total=0,
-            # A redirect would forward the key to another host.
+            # Don't follow redirects, which would send the key to another host.
             permit_redirects=False,
         )
         return client

@@ -27,7 +27,7 @@ from shared.platform.errors import BadDocumentError, ConflictError, DependencyEr
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
-# Most pages are rendered in tenths of a second. A map with a million lines times out.
+# Timeout for rendering a page. Most pages take tenths of a second; a map with a million lines times out.
 RENDER_TIMEOUT_S = 20.0
 # Time before a failed page is rendered again. It limits a document to two timeouts per hour.
 FAILURE_KEPT = timedelta(hours=1)
@@ -37,7 +37,7 @@ _MAX_WAITING = 8
 # Pages that a user may request at the same time: the current page and the next one.
 _OWN_PLACES = 2
 _WIDTHS_PX = (320, 640, 960)
-# Keeps small print readable (unmeasured).
+# Quality of the smaller WebP pictures, which keeps small print readable (unmeasured).
 _WEBP_QUALITY = 80
 _places = BoundedSemaphore(_MAX_WAITING)
 _own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES)

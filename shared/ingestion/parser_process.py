@@ -32,11 +32,11 @@ from shared.platform.telemetry import get_logger
 
 # Memory for the host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each).
 _APP_MB = 768
-# Parsing a text of up to 32 KB takes 90 MB with a tokenizer.
+# Memory limit of a worker for short texts. Parsing 32 KB of text takes 90 MB with a tokenizer.
 _TEXT_MB = 144
-# Rendering a lossless colour scan at 600 dpi takes 175 MB.
+# Memory limit of a worker for page pictures. Rendering a lossless colour scan at 600 dpi takes 175 MB.
 _PAGE_MB = 224
-# A query worker takes 55 MB, plus the limit of SQLite (sql_worker.py).
+# Memory limit of a worker for SQL queries, which takes 55 MB plus the limit of SQLite (sql_worker.py).
 _QUERY_MB = 144
 # Parsing is CPU-bound: more workers would only slow each other down.
 _FILE_WORKERS = 2
@@ -47,7 +47,7 @@ COPIES = _FILE_WORKERS + _SENT_FILES + 1
 # Longest wait for a free worker. Together with the timeout of parsing, it stays below the ten minutes that a
 # function may take.
 PATIENCE_S = 45.0
-# A worker process starts in 1 s, or in 10 s on a busy machine.
+# Timeout for the start of a worker process, which takes 1 s, or 10 s on a busy machine.
 _START_TIMEOUT_S = 60.0
 # Interval between checks for a free worker.
 _POLL_S = 0.05

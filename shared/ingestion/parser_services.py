@@ -12,7 +12,7 @@ from shared.platform.errors import BadDocumentError
 from shared.platform.http_client import read_bounded
 from shared.platform.language_models.models import CallLimits
 
-# Size of a service's answer for about 1,000 dense pages of 100 KB each (unmeasured).
+# Maximum size of a service's answer, enough for about 1,000 dense pages of 100 KB each (unmeasured).
 MAX_ANSWER_BYTES = 100_000_000
 # Maximum number of cells per table, since a service may declare a huge table.
 _MAX_PLACES = 200_000

@@ -38,8 +38,8 @@ OPENING_CHARS = 6000
 # Maximum number of elements, as in ten thousand dense pages. A 1 MB file can contain five times as many empty
 # elements.
 MAX_PIECES = 50_000
-# A workbook may cause thousands of warnings, one per hidden sheet, and all of them are stored in one table
-# row.
+# Maximum number of warnings per document. A workbook may cause thousands, one per hidden sheet, and all are
+# stored in one table row.
 MAX_WARNINGS = 20
 MAX_WARNING_CHARS = 500
 READY = "ready\n"

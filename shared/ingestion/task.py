@@ -33,7 +33,8 @@ from shared.retrieval.models import DocumentStatus
 
 # Failed ingestions of the same bytes after which a document is quarantined.
 MAX_TRIES = 3
-# About 9,000 tokens, which need one embedding request and are ingested within seconds.
+# Maximum size of a small document: about 9,000 tokens, which need one embedding request and are ingested
+# within seconds.
 MAX_SMALL_BYTES = 32 * 1024
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}

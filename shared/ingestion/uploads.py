@@ -30,13 +30,14 @@ from shared.platform.errors import CallerError, ConflictError, DocumentExistsErr
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
-# File systems allow 255 bytes. The rest is for the suffix of an access list and the number of a copy.
+# Maximum length of a file name. File systems allow 255 bytes; the rest is for the suffix of an access list
+# and the number of a copy.
 MAX_NAME_BYTES = 200
-# Blob Storage allows 1,024 characters.
+# Maximum length of a blob name. Blob Storage allows 1,024 characters.
 MAX_PATH_CHARS = 900
 MAX_DEPTH = 10
 MAX_PUBLISHER_CHARS = 100
-# 500 MB take 11 minutes at 6 Mbit/s. A slower sender can request another URL.
+# Lifetime of an upload URL. 500 MB take 11 minutes at 6 Mbit/s, and a slower sender can request another URL.
 TICKET_LIFETIME_S = 3600.0
 _SEPARATORS = re.compile(r"[/\\]+")
 # Escapes in the names of uploaded files. Source: WHATWG HTML, multipart/form-data encoding.
@@ -149,8 +150,8 @@ async def store(
     """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
     parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
-    # If the transfer is interrupted, the new permissions stay in force, so that a file that arrives later is
-    # never without them.
+    # If the transfer is interrupted, keep the new permissions, because they must apply to a file that still
+    # arrives.
     blob = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(blob, services)
 

@@ -22,7 +22,8 @@ from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
 
-# Half of a worker's memory: 40 million RGB pixels or 160 million grey ones.
+# Maximum size of a decoded picture, half of a worker's memory: 40 million RGB pixels or 160 million grey
+# ones.
 _MAX_DECODED_BYTES = 160_000_000
 # Longest side of a decoded picture. Text recognition needs no more, and 16 million RGB pixels take 64 MB.
 _KEPT_SIDE_PX = 4000
@@ -30,7 +31,7 @@ _KEPT_SIDE_PX = 4000
 _PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}
 # Longest side of a stored figure. Vision models scale larger pictures down (to 2,048 px), and so do screens.
 MAX_SIDE_PX = 2000
-# 60 points on screen. Smaller pictures are icons.
+# Minimum width and height of a figure, which is 60 points on screen. Smaller pictures are icons.
 MIN_SIDE_PX = 80
 # Longer or wider pictures are rules and banners.
 _MAX_PROPORTION = 8.0

@@ -56,7 +56,7 @@ _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
 _BODY_OUTLINE_LEVEL = 9
 _MAX_HEADING_LEVEL = 6
-# A longer chain of parent styles must be a cycle.
+# Maximum number of parent styles. A longer chain must be a cycle.
 _MAX_ANCESTORS = 20
 # Deepest level of a list, counted from 0.
 _MAX_LEVEL = 8

@@ -54,8 +54,8 @@ from shared.platform.telemetry import get_logger
 MIN_PAGE_CHARS = 20
 # Maximum length of a stamp or running header on a scanned page.
 _STAMP_CHARS = 200
-# Share of equal letters from which a recognised line repeats the stamp. Small print is partly misread
-# (unmeasured).
+# A recognised line repeats the stamp if at least this share of its letters is equal: small print is partly
+# misread (unmeasured).
 _STAMP_LIKENESS = 0.8
 _MAX_SCAN_SIDE_PX = 4000
 _FIGURE_DPI = 150

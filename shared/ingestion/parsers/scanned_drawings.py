@@ -19,7 +19,7 @@ _SCALE = 2
 _CELL_PX = 8
 # Grey level from 0 to 255 below which a pixel is ink. Scanned paper has 200 and more.
 _INK = 170
-# Mean of a cell from 0 to 255 from which it contains ink: four of its 64 pixels.
+# Minimum mean of a cell's pixels, from 0 to 255, for the cell to count as ink: four of its 64 pixels.
 _MIN_CELL_INK = 16
 # Width of the filter that connects nearby ink: 8 points on either side.
 _REACH_CELLS = 5

@@ -36,12 +36,12 @@ _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5
 # Fewer bytes above 127 don't identify a script or language.
 _MIN_HIGH_BYTES = 10
-# Detecting the encoding of a sample of this size takes 0.03 s.
+# Size of the sample from which the encoding is detected, which takes 0.03 s.
 _SAMPLE_BYTES = 1 << 16
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-# Enough text to exceed the limit of blocks. Parsing and chunking it needs 180 MB.
+# Maximum size of a text file, enough to exceed the limit of blocks. Parsing and chunking it needs 180 MB.
 MAX_TEXT_BYTES = 20_000_000
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4

@@ -26,7 +26,8 @@ from shared.tables.loader import TableFile, continues_header, join_header
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
-# Visiting this many cells takes about 10 s. Half as many filled cells reach the limit of blocks.
+# Maximum number of cells to visit, which takes about 10 s. Half as many filled cells reach the limit of
+# blocks.
 _MAX_PLACES = 5_000_000
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
