@@ -44,7 +44,8 @@ _RESOURCES = (
     mcp,
     agents,
     completions,
-    # Must precede `documents`, whose route `/api/documents/{doc_id}` also matches `/api/documents/events`.
+    # This router must come before `documents`, whose route `/api/documents/{doc_id}` would also match
+    # `/api/documents/events`.
     document_events,
     documents,
     pages,
@@ -74,5 +75,5 @@ def _app() -> FastAPI:
 
 def app() -> FastAPI:
     """Return the FastAPI app of this process, building it on the first call."""
-    with _lock:  # `cache` alone would let two threads build the app at the same time
+    with _lock:  # without the lock, two threads could build the app at the same time
         return _app()

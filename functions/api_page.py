@@ -71,7 +71,9 @@ async def get_docs_page(req: Request) -> Response:
     ),
 )
 async def get_docs_asset(req: Request, asset: AssetName) -> Response:
-    """Return a script, style sheet or image that the Swagger UI page loads."""
+    """Return a file (script, style sheet or image) that the Swagger UI page loads. Raises `NotFoundError`
+    (404) for other names.
+    """
     if asset not in ASSETS:
         raise NotFoundError("The page has no file of this name.", "Open /api/docs.")
     content = await asyncio.to_thread(_file, asset)
@@ -87,7 +89,7 @@ def _description(app: FastAPI) -> bytes:
 def _file(name: str) -> bytes:
     if (ours := _OURS / name).is_file():
         return ours.read_bytes()
-    spec = find_spec(_PACKAGE)  # locates the package's files without importing it
+    spec = find_spec(_PACKAGE)  # `find_spec` locates the files of the package without importing it
     if spec is None or not spec.submodule_search_locations:
         raise NotFoundError("The files of the page are not installed.", "Install requirements.txt.")
     return (Path(spec.submodule_search_locations[0]) / "resources" / name).read_bytes()

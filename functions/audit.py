@@ -21,9 +21,9 @@ from shared.platform.models import Model
 from shared.platform.telemetry import pseudonym
 from shared.wiring import Services
 
-# An entry may have up to 100 documents, of which only the first ones are named.
+# An audit entry may list up to 100 documents, but file names are looked up only for the first few.
 _NAMED = 3
-# Number of document states read concurrently.
+# Number of document states that are read concurrently to look up file names.
 _AT_ONCE = 32
 
 

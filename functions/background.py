@@ -44,13 +44,13 @@ _RUNS = ("answer_question", "document_summary")
 _BEGUN_AGAIN = ("reply_in_channel",)
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
-# Revival counters purged per hour.
+# Limits per hourly purge. Revival counters count how often an instance was restarted.
 _MAX_PURGED = 1000
-# Index rows purged per hour, which takes seconds. An ingested document has two.
+# Limit for index changes. Deleting this many rows takes seconds; each ingested document has two.
 _MAX_CHANGES = 10_000
-# The longest time that one instance works, apart from waiting for the user.
+# Maximum duration of an instance, not counting the time in which it waits for the user.
 _LONGEST_WORK = timedelta(days=1)
-# Earlier than any history. The client requires a start time.
+# The client requires a start time for purges, so this one is earlier than any instance.
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -62,8 +62,8 @@ async def remember_turn(message: func.QueueMessage) -> None:
 
 
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase the data of a thread or run, or continue the erasure of a user, depending on the queue
-    message.
+    """Erase the data of a thread, run or user, depending on the queue message. A user's erasure takes several
+    messages.
     """
     kinds: TypeAdapter[EraseTask | EraseRunTask | EraseUserTask] = TypeAdapter(
         EraseTask | EraseRunTask | EraseUserTask
@@ -125,8 +125,8 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
 def _purges(
     services: Services, client: df.DurableOrchestrationClient, now: datetime
 ) -> dict[str, Callable[[], Awaitable[int]]]:
-    """Return the functions that `keep_tidy` runs every hour, keyed by kind of record. Each returns the number
-    of records that it deleted or resumed.
+    """Return the hourly purges, keyed by kind of record. Each function returns the number of records that it
+    deleted or resumed.
     """
     settings, blobs, forget = services.settings, services.blobs, Instances(client).forget
     before_audit = now - timedelta(days=settings.identity.audit_retention_days)
@@ -158,8 +158,8 @@ async def _expire_files(now: datetime, services: Services, client: df.DurableOrc
 
 
 async def revive_instances(client: df.DurableOrchestrationClient) -> None:
-    """Restart runs and channel replies that recently failed because the host lost them, then check on
-    interrupted work and running ingestions.
+    """Restart runs and channel replies that recently failed because the host lost them. Also check
+    interrupted turns and running ingestions.
 
     Instances are selected by the time of their failure, because they may have started days earlier.
     """

@@ -150,7 +150,7 @@ MODELS = {
     "groundwork": "Answers questions from the documents.",
     "groundwork-deep": "Answers questions with deep research.",
 }
-# The platform ends responses after 230 s, and a client of this protocol cannot resume a stream.
+# The platform ends responses after 230 s, and clients of this protocol can't resume a stream.
 _WITHIN_S = 210.0
 _CHUNK = "chat.completion.chunk"
 _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
@@ -158,7 +158,7 @@ _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
 
 @dataclass(frozen=True)
 class _Completion:
-    """A run whose events are rendered as a chat completion.
+    """A run that is presented as a chat completion in OpenAI's protocol.
 
     Attributes:
         events: the remaining events of the run, by name.
@@ -222,7 +222,7 @@ async def list_models(user: Caller, services: Ready) -> Response:
 async def complete_chat(
     req: Request, body: CompletionBody, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Answer the last user message, as a stream of chunks or as one JSON object."""
+    """Answer the last user message, either as a stream of chunks or as a single JSON object."""
     arrived_at = datetime.now(UTC)
     if body.model not in (models := _models_for(user, services)):
         raise NotFoundError(
@@ -241,7 +241,7 @@ async def complete_chat(
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
-    # Reserved before the run starts, so that no run starts without a connection for its answer.
+    # The stream is reserved first, so that a run never starts without a connection for its answer.
     place = open_stream(user, services)
     completion = await _start_or_resume(question, earlier, body.model)
     if body.stream:
@@ -338,7 +338,8 @@ async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
     if pending and view.answer is None:
         yield completion.chunk({"content": pending})
     if view.answer is not None:
-        # After a crash the final answer may differ from the streamed text, which cannot be withdrawn.
+        # A restarted run may produce an answer that differs from the streamed text. Sent text can't be
+        # withdrawn, so the whole answer is appended.
         is_whole = view.answer.text.startswith(text_so_far)
         rest = view.answer.text[len(text_so_far) :] if is_whole else f"\n\n{view.answer.text}"
         if rest:

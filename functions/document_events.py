@@ -44,14 +44,14 @@ class DocumentStreamEvent(Model):
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 _POLL_FIRST_S = 0.5
-_POLL_SLOWEST_S = 2.0  # a poll scans the documents table, so an idle stream polls less often
+_POLL_SLOWEST_S = 2.0  # an idle stream polls less often, because each poll scans the documents table
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_AGE = timedelta(days=1)
 
 
 @lru_cache(maxsize=1)
 def scans_of(store: DocumentStore) -> SharedScans:
-    """Return the scans of the documents table that all streams of this process share."""
+    """Return the scans of the documents table, which all streams of this process share."""
     return SharedScans(store)
 
 

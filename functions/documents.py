@@ -54,9 +54,9 @@ from shared.platform.names import DOCUMENTS, WORK
 from shared.retrieval.documents import Match
 from shared.wiring import Services
 
-# The longest blob name, 1,024 characters of three bytes each, results in a cursor of fewer than 4,300
-# characters. The limit must stay below the 8,192 bytes that the Functions host accepts as a request line
-# (MaxRequestLineSize of Kestrel).
+# The cursor contains a blob name. The longest one, 1,024 characters of three bytes each, results in a cursor
+# of fewer than 4,300 characters. The limit must stay below the 8,192 bytes that the Functions host accepts as
+# a request line (MaxRequestLineSize of Kestrel).
 _MAX_CURSOR_CHARS = 6000
 
 

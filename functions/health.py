@@ -47,7 +47,8 @@ class ReadinessView(Model):
 router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
 _READY_TIMEOUT_S = 5.0
-_KEPT_S = 3.0  # lifetime of a probe result, so that anonymous callers cannot flood the stores with probes
+# lifetime of a cached probe result; without the cache, anonymous callers could overload the stores
+_KEPT_S = 3.0
 
 
 @router.get(
@@ -105,7 +106,9 @@ async def _is_known(request: Request) -> bool:
 
 
 async def _recent_failures() -> dict[str, str]:
-    """Return an error code for each failing store, from a probe that is at most `_KEPT_S` seconds old."""
+    """Return an error code for each failing store, keyed by store. The probe is at most `_KEPT_S` seconds
+    old.
+    """
     now, loop = time.monotonic(), asyncio.get_running_loop()
     if _LAST.failed is None or now - _LAST.at >= _KEPT_S or _LAST.failed.get_loop() is not loop:
         _LAST.at, _LAST.failed = now, loop.create_task(_probe_stores())

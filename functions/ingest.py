@@ -121,8 +121,8 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
 
 
 async def start_ingestions(client: df.DurableOrchestrationClient, services: "Services") -> None:
-    """Start ingestions of documents in the backlog, as far as capacity is free. The events must have been
-    noted before.
+    """Start ingestions of documents in the backlog, as far as capacity is free. Callers must have recorded
+    the blob events before.
     """
     from shared.ingestion.admission import Admissions
 

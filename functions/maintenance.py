@@ -31,8 +31,8 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
     return json_response(await reconcile(client, int(time.time())))
 
 
-# The route is not below `admin/`, because the Functions host reserves that prefix and would refuse to load
-# it.
+# The path doesn't start with `admin/`, because the Functions host reserves that prefix and would refuse to
+# load the route.
 @router.get(
     "/api/maintenance/audit",
     **contract(

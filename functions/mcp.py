@@ -107,7 +107,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
         "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
     },
     "ping": {},
-    # Empty because a list of all pages would be too long; clients find documents with the tools.
+    # Always empty, because a list of all pages would be too long. Clients find documents with the tools.
     "resources/list": {"resources": []},
     "resources/templates/list": {"resourceTemplates": [_PAGE]},
 }

@@ -23,7 +23,8 @@ from shared.quality.models import AnswerRecord, QualityMetrics
 from shared.quality.subagent_measures import ProfileMetrics, by_profile
 from shared.runs.models import Count
 
-Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]  # at most a week, because each hour costs one query
+# limited to a week, because each hour costs one query
+Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]
 
 
 class MetricsQuery(Model):
@@ -35,7 +36,7 @@ class MetricsQuery(Model):
 class QualityQuery(Model):
     """Query parameters of GET /api/metrics/quality."""
 
-    # At most 30 days, the default retention of runs.
+    # The limit of 30 days equals the default retention of runs.
     hours: Annotated[int, Field(ge=1, le=720), PLAIN_DIGITS] = Field(
         default=24, description="Length of the period, in hours. It ends now."
     )

@@ -90,7 +90,8 @@ PageName = Annotated[
     str,
     Path(
         description="Page number, counted from 1.",
-        # Documented but not validated here, so that other values get a 404 instead of a 422.
+        # The pattern is documented but not enforced here, so that invalid page numbers get a 404 instead of a
+        # 422.
         json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},
     ),
 ]
@@ -211,7 +212,8 @@ async def _open(reader: Reader, query: CitationQuery) -> _Opened:
 
 @cache
 def _views() -> PersonalPlaces:
-    return PersonalPlaces(2, max_waiting=6)  # browsers open up to six connections per host
+    # Browsers open up to six connections per host, so six requests of a reader may wait for two places.
+    return PersonalPlaces(2, max_waiting=6)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from shared.ingestion.models import ReconcileReport
 from shared.ingestion.reconciliation import reconcile as repair
 from shared.platform.telemetry import get_logger
 
-SCHEDULE_S = 300  # must equal the interval of RECONCILE_SCHEDULE in `functions.triggers`
+SCHEDULE_S = 300  # interval in seconds, which must equal that of RECONCILE_SCHEDULE in `functions.triggers`
 
 
 async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:

@@ -93,10 +93,11 @@ async def get_run_events(
         await check_readable(run, in_thread(user, run.thread_id), services)
     journal = await services.run_log.read(run.run_id) if after else None
     if journal is not None and is_at_the_end(journal, after):
-        return Response(status_code=204)  # 204 makes an EventSource stop reconnecting
+        return Response(status_code=204)  # status 204 tells an EventSource to stop reconnecting
     close_if_dead = closer(client, run.run_id, services)
     if after and run.finished_at is None:
-        await close_if_dead()  # clients often reconnect because the worker that served them died
+        # checked at once, because clients often reconnect after the worker that served them died
+        await close_if_dead()
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, first_slice=journal)
     return event_stream(frames, open_stream(user, services), run.run_id)

@@ -52,7 +52,8 @@ router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
-_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # file suffixes of compressed variants, in order of preference
+# file suffixes of compressed variants by content coding, in order of preference
+_SUFFIXES = {"br": ".br", "gzip": ".gz"}
 ASSETS = (
     "account.js",
     "admin.js",
@@ -64,7 +65,7 @@ ASSETS = (
     "page.js",
     "style.css",
 )
-_STAND_IN = "groundwork-extractive"  # name of the stand-in model in the local model server
+_STAND_IN = "groundwork-extractive"  # name under which the local model server lists its stand-in model
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

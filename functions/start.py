@@ -18,5 +18,5 @@ def require_settings() -> None:
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # Imported only if there are agents, to keep the start fast.
+        # The module is imported only if there are agents, to keep the start-up fast.
         load("shared.answering.agent_files", "agents_of")(settings)

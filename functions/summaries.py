@@ -172,7 +172,9 @@ async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) 
 
 
 async def _note_read(req: Request, user: UserContext, services: Services, view: SummaryView) -> None:
-    """Record in the audit trail which documents a summary cites, if the reader was shown its result."""
+    """Record in the audit trail which documents a summary cites. Does nothing if the reader was shown no
+    result.
+    """
     if view.result is not None:
         doc_ids = dict.fromkeys(cited.doc_id for cited in view.result.citations)
         await note_act(req, user, services, "summary", *doc_ids, run_id=view.summary_id)
@@ -198,7 +200,8 @@ async def _begin(summary_request: _SummaryRequest) -> RunRecord:
             record = await _store(claimed.resource_id if claimed else summary_id, summary_request)
         else:
             record = await current_record(existing, services.run_log)
-        async with complete_key(claimed, services.idempotency):  # closes the summary if it cannot be started
+        # the context manager closes the summary if it can't be started
+        async with complete_key(claimed, services.idempotency):
             await _start(record, summary_request, is_known=existing is not None)
         return record
 
@@ -208,7 +211,7 @@ async def _begin(summary_request: _SummaryRequest) -> RunRecord:
 async def _store(summary_id: str, summary_request: _SummaryRequest) -> RunRecord:
     user, services, order = summary_request.user, summary_request.services, summary_request.order
     slot = slot_of_summary(summary_id, services.settings)
-    # Each document counts as a call, because it costs at least as much as a question.
+    # Each document counts as one call, because summarising it costs at least as much as a question.
     await count_call(summary_request.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
     try:
         return await begin_summary(order, user, services, summary_id, client_address(summary_request.request))

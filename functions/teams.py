@@ -63,7 +63,8 @@ async def _authenticated_activity(req: Request) -> BotActivity:
     token = only_header(req, "authorization")
     body = await read_body(req.stream(), MAX_BODY_BYTES)
     activity = await inbox.receive(token or None, body, _peer(req))
-    # Checked only after the token, so that strangers learn nothing. HTML forms cannot send this content type.
+    # The content type is checked only after the token, so that strangers learn nothing. HTML forms can't send
+    # JSON.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise CallerError("The Content-Type is not JSON.", "Send the header Content-Type: application/json.")
     return activity

@@ -143,7 +143,7 @@ async def remove_thread_file(
 
 
 def _as_upload(request: FileRequest) -> UploadRequest:
-    """Convert a file request to an upload request for a private file without readers other than its owner."""
+    """Convert a file request to an upload request for a private file that only its owner can read."""
     return UploadRequest(filename=request.filename, acl=(), size_bytes=request.size_bytes)
 
 

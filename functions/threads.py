@@ -83,7 +83,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
 
     async def find(claimed: KeyClaim) -> ThreadView | None:
         if not claimed.claim.is_done:
-            return None  # the earlier request did not finish, so `make` completes the thread
+            return None  # the earlier request did not finish, so `make` runs again and completes the thread
         return view_of(await owned_thread(claimed.resource_id, user, services.threads))
 
     async def make(claimed: KeyClaim | None, _: ThreadView | None) -> ThreadView:

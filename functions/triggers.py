@@ -12,14 +12,14 @@ blueprint = df.Blueprint()
 sharepoint_blueprint = df.Blueprint()  # registered only if SharePoint libraries are configured
 
 CONNECTION = "DocumentsStorage"
-# The interval is the longest delay of an erasure whose queue message was lost or dead-lettered.
+# An erasure whose queue message was lost or dead-lettered is delayed by at most this interval.
 TIDY_SCHEDULE = "0 7 * * * *"
-# The interval is the longest delay before a lost run is restarted if no client asks for it.
+# A lost run is restarted after at most this interval, or earlier if a client requests it.
 REVIVAL_SCHEDULE = "30 * * * * *"
-# The interval is the longest delay until a missed event, or access changed in blob metadata, takes effect.
-# With more than 10,000 documents, each run covers only some of them (see `fitting_window`).
+# A missed event or an access change in blob metadata takes effect after at most this interval. With more than
+# 10,000 documents, each run covers only some of them (see `fitting_window`).
 RECONCILE_SCHEDULE = "0 */5 * * * *"
-# Each library uses 900 units of the daily SharePoint quota (at least 1.2 million).
+# At this interval, each library uses 900 units of the daily SharePoint quota (at least 1.2 million).
 LIBRARIES_SCHEDULE = "0 */10 * * * *"
 _BACKGROUND = "functions.background"
 

@@ -91,8 +91,8 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     doc_id = document_id(blob_name_of(request, user))
 
     async def find(claimed: KeyClaim) -> UploadTicket | None:
-        # A retry gets the same document, with a new URL that is valid for an hour from now, even if the
-        # file has arrived in the meantime.
+        # A retry gets the same document with a new URL, which is valid for an hour from now, even if the file
+        # has arrived in the meantime.
         again = request.model_copy(update={"replace": True})
         return await make_ticket(again, user, services) if claimed.claim.is_done else None
 

@@ -124,7 +124,7 @@ async def list_users(
     return json_response(people)
 
 
-MAX_ID_CHARS = 256  # unmeasured; ids have 36 characters in Entra ID and 45 in chat conversations
+MAX_ID_CHARS = 256  # unmeasured limit; ids have 36 characters in Entra ID and 45 in chat conversations
 
 
 @router.delete(

@@ -28,7 +28,7 @@ class _AnyPath(PathConvertor):
 
 
 register_url_convertor("path", _AnyPath())
-_PRELOAD_AFTER_S = 0.5  # unmeasured; long enough for the host to index the functions first
+_PRELOAD_AFTER_S = 0.5  # unmeasured delay that lets the host index the functions before the app is loaded
 _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_string", "headers")
 
 
@@ -42,8 +42,8 @@ class AppResponse(Response):  # type: ignore[misc]  # a Starlette response that 
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app with a copy of the scope without the extension's own keys, and without trailing slashes
-        in the path.
+        """Run the app with a copy of the scope. The copy lacks the keys that the Azure extension added and
+        trailing slashes of the path.
         """
         app = await asyncio.to_thread(_load_app)
         own = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}
@@ -58,7 +58,7 @@ def _load_app() -> ASGIApp:
 
 def _load_all() -> None:
     _load_app()
-    load("orchestrations.run_agent", "answer_question")  # the first question needs these modules
+    load("orchestrations.run_agent", "answer_question")  # load the modules that the first question needs
     load("orchestrations.activities", "perform_step")
 
 

@@ -23,9 +23,9 @@ from functions.http.responses import explain
 from shared.platform import tracing
 from shared.platform.errors import CallerError
 
-# Key of the request's span in its ASGI scope.
+# Key under which the request's span is stored in its ASGI scope.
 SPAN = "groundwork_span"
-# Maximum length of an unknown parameter name in the error message.
+# Unknown parameter names are truncated to this length in error messages.
 _SHOWN_CHARS = 60
 
 

@@ -42,7 +42,8 @@ from shared.wiring import start_telemetry
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGED_PARTS = ("run_id", "thread_id")
-# Limit on the part of an unknown path that is compared, because the comparison takes quadratic time.
+# Only this many characters of an unknown path are compared with the routes, because the comparison takes
+# quadratic time.
 _COMPARED_CHARS = 100
 
 # A response may override these defaults. With the platform's sign-in, a cookie identifies the caller, so a
@@ -96,8 +97,8 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    # The response has begun, or the request was cancelled because the client left or the host
-                    # is stopping.
+                    # No error response can be sent: the response has begun, or the request was cancelled
+                    # because the client disconnected or the host is stopping.
                     tracing.fail_by(span, error)
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")

@@ -18,17 +18,18 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from shared.platform.errors import CallerError, PayloadTooLargeError, SlowBodyError
 
-# The package defines this name for type checkers only, so importing it at run time would fail.
+# `python_multipart` defines `MultipartCallbacks` only for type checkers, so importing it at run time would
+# fail.
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-# Limit for JSON bodies. Uploaded files have their own limits.
+# Maximum size of a JSON body. Uploaded files have separate limits.
 MAX_BODY_BYTES = 256 * 1024
-# Enough time for 256 KiB at 9 KB/s.
+# Time limit for a JSON body. It suffices for 256 KiB at 9 KB/s.
 JSON_S = 30.0
-# Longest pause between two pieces of a file. After that, the connection is considered dead.
+# Longest pause between two pieces of a file. After a longer pause, the connection is considered dead.
 SILENCE_S = 30.0
-# As long as an upload URL is valid. Enough time for 500 MB at 1.1 Mbit/s.
+# Time limit for a file, equal to the lifetime of an upload URL. It suffices for 500 MB at 1.1 Mbit/s.
 FILE_S = 3600.0
 
 
@@ -91,18 +92,19 @@ def _slow(seconds: float) -> SlowBodyError:
     )
 
 
-# Room for 500 principals of 200 characters and other fields.
+# Maximum size of all form fields, with room for 500 principals of 200 characters.
 MAX_FIELDS_BYTES = 256 * 1024
-# Counted for each part in addition to its content, so that many empty parts reach the limit too.
+# Size that is counted for each form part in addition to its content, so that many empty parts also reach the
+# limit.
 _PART_BYTES = 200
 _FORM_HINT = "Send multipart/form-data with the file as the last part, named `file`."
-# A file name with its character encoding (RFC 5987).
+# Matches a file name that states its character encoding (RFC 5987).
 _EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)
 
 
 @dataclass
 class _Part:
-    """A form part whose headers or content are still being received."""
+    """A part of a multipart form, collected while its headers and content arrive."""
 
     headers: dict[str, bytes] = field(default_factory=dict)
     name: str = ""
@@ -111,8 +113,8 @@ class _Part:
 
 
 class FileForm:
-    """A multipart form that is read while it arrives. Call `open` to read the form fields into `fields`, then
-    iterate over `parts` for the file content.
+    """A multipart form that is read while it arrives. Call `open` to fill `fields` with the form fields, then
+    iterate over `parts` to read the file.
     """
 
     def __init__(self, body: AsyncIterator[bytes], content_type: str) -> None:
@@ -130,10 +132,11 @@ class FileForm:
         self._header_value = bytearray()
         self._fields_bytes = 0
         self._content: deque[bytes] = deque()
-        self._file_state = "awaited"  # one of "awaited", "open" and "ended", in this order
+        self._file_state = "awaited"  # "awaited" until the file begins, "open" while it arrives, then "ended"
 
     async def open(self) -> None:
-        """Read the form fields, up to the start of the file.
+        """Read the form fields into `fields`, up to the start of the file. Raises `CallerError` if the form
+        has no file.
 
         Raises:
             CallerError: the form is malformed, or has no file.
@@ -157,7 +160,7 @@ class FileForm:
             if not await self._read_more():
                 raise CallerError("The upload ended before the file did.", "Send the file again.")
         while await self._read_more():
-            # Read the closing boundary and any data after it, so that a part after the file raises an error.
+            # Keep reading after the end of the file, so that a further part raises an error.
             continue
 
     async def _read_more(self) -> bool:

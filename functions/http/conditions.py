@@ -13,7 +13,7 @@ from shared.platform.blobs import ByteSpan
 from shared.platform.errors import PreconditionFailedError, RangeError
 
 _QUALITY = re.compile(r"q\s*=\s*([01](?:\.\d{0,3})?)\Z", re.IGNORECASE)
-_MAX_CHARS = 1000  # limit on the header length that is parsed; browsers send about 100 characters
+_MAX_CHARS = 1000  # longer headers are not parsed completely; browsers send about 100 characters
 
 
 def preferred_type(accept: str | None, offered: Sequence[str]) -> str:
@@ -51,7 +51,7 @@ _ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
 
 def holds(if_range: str | None, etag: str) -> bool:
-    """Return whether a Range header applies. It does unless an If-Range header names another version than
+    """Return whether a Range header applies. It doesn't if the If-Range header names another version than
     `etag`.
 
     `etag` is unquoted. Dates and weak ETags never match.
@@ -103,15 +103,14 @@ def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:
 
 
 def is_conditional(headers: Mapping[str, str]) -> bool:
-    """Return whether the If-Match header limits a change to certain versions. `*` and a missing header
-    don't.
+    """Return whether the If-Match header limits a change to certain versions. A missing header or `*`
+    doesn't.
     """
     return headers.get("if-match", "*").strip() != "*"
 
 
 def require_match(headers: Mapping[str, str], etag: str) -> None:
-    """Check that a change is based on the current version, if the caller sent an If-Match header. Weak ETags
-    never match.
+    """Raise an error if the request has an If-Match header without the current ETag. Weak ETags never match.
 
     Raises:
         PreconditionFailedError: the ETag is outdated.

@@ -37,7 +37,7 @@ Shape = type[BaseModel]
 Json = dict[str, Any]
 OPENAI_PREFIX = "/api/v1/"
 """Of addresses whose errors have the shape of OpenAI's protocol; all others are problem details."""
-_KEY = "contract"  # key of the contract in `openapi_extra` of a route
+_KEY = "contract"  # key under which a contract is stored in the `openapi_extra` of its route
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Operation:
         return (*self._implied_errors(), *self.contract.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
-        yield CallerError  # for unknown query parameters
+        yield CallerError  # unknown query parameters raise it on every route
         if self.body or self.contract.form:
             yield from (PayloadTooLargeError, SlowBodyError)
         if "doc_id" in self.names:
@@ -212,9 +212,10 @@ class Operation:
             yield PreconditionFailedError
 
 
-# Replies of these routes may be streams, so their links take the id from a header instead of the JSON body.
+# A reply of these routes may be a stream, so its links read the id from a header instead of the JSON body.
 _IDS_IN_HEADERS = {"run_id": "X-Run-Id"}
-_PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after the upload
+# operations that return the id of a document that doesn't exist before the upload
+_PROMISES = frozenset({"make_upload_ticket"})
 
 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:

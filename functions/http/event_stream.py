@@ -43,22 +43,24 @@ async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, s
         return
 
 
-# Proxies drop silent connections. The limit of the platform is 230 s.
+# Interval of comments that keep the connection open. Proxies drop silent connections; the platform does so
+# after 230 s.
 KEEP_ALIVE_S = 15.0
 # First and slowest interval between polls. On Azurite, the median delay of a token is 12 ms with polls every
 # 10 ms, and 36 ms with polls every 50 ms.
 _POLLS_S = (0.02, 0.25)
-# A run started by this process usually runs here too, so its events arrive without polling.
+# Delay of the first poll for a run that this process has just started. The run usually executes here too, so
+# its events arrive without polling.
 _FIRST_POLL_BEGUN_S = 0.1
 # First and slowest interval if the run executes in this process. Its events come from memory; polls only
 # notice that it has moved to another process.
 _POLLS_BESIDE_WRITER_S = (1.0, 3.0)
 # If no event arrives for this long, the state of the orchestration is checked.
 _CHECK_AFTER_S = 3.0
-# Line numbers of a journal, or microseconds since 1970.
+# Matches a line number of a journal, or a time in microseconds since 1970.
 _NUMBER = re.compile(r"[0-9]{1,18}")
 CloseIfDead = Callable[[], Awaitable[None]]
-NamedFrame = tuple[EventName | None, bytes]  # the name is None for a comment
+NamedFrame = tuple[EventName | None, bytes]  # the name is None if the frame is a comment
 
 
 async def follow(
@@ -149,7 +151,7 @@ async def _frames(
             if name in TERMINAL_EVENTS:
                 return
             if spoke - started >= stream_seconds:
-                break  # sending one piece to a slow client may take longer than the time limit
+                break  # checked because sending a piece to a slow client may take longer than the time limit
         now = time.monotonic()
         if now - started >= stream_seconds:
             yield None, b": resume with Last-Event-ID\n\n"

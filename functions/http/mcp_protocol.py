@@ -18,13 +18,14 @@ STATELESS_VERSION = "2026-07-28"
 VERSIONS = (*INITIALIZED_VERSIONS, STATELESS_VERSION)
 _META = "io.modelcontextprotocol/"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_TTL_MS = {  # cache lifetimes: lists change only with a deployment, but documents can change at any time
+_TTL_MS = {  # lifetimes of cached responses: lists change only with a deployment, documents at any time
     **dict.fromkeys(
         ("server/discover", "tools/list", "resources/list", "resources/templates/list"), 3_600_000
     ),
     "resources/read": 0,
 }
-# `tools/list` names the agents available to the user, so it can't be shared
+# Methods whose results differ per user, so that shared caches must not store them. `tools/list` names the
+# agents available to the user.
 _PER_PERSON = frozenset({"tools/list", "resources/read"})
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602

@@ -38,10 +38,11 @@ from shared.tools.document_tools import DocumentFilters
 from shared.tools.registry import Binding, block_search, bound_tool
 from shared.wiring import Services
 
-ANSWER_WITHIN_S = 25.0  # clients time out after 30 to 60 s
+ANSWER_WITHIN_S = 25.0  # MCP clients time out after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
-# unmeasured; more pages than any document has. One search request returns at most 500 blocks.
+# Last page of the range that is read for a whole document. Unmeasured; no document has more pages. A search
+# request returns at most 500 blocks.
 _MAX_PAGES = 10_000
 _CITED = {
     *("n", "kind", "filename", "page_number", "quote", "verified", "fetched_at"),
@@ -110,7 +111,7 @@ class McpTool(Tool):
             "name": cls.name,
             "description": cls.description_for(call),
             "inputSchema": cls.parameters.model_json_schema(),
-            # `ask` is read-only too: it stores a run of the caller but changes no other data.
+            # `ask` counts as read-only too: it stores a run of the caller but changes no other data.
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 

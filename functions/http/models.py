@@ -17,8 +17,8 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _plain(text: Any) -> Any:
-    """Reject number formats that int() accepts but the API doesn't, such as `1_0`, ` 1` and digits of other
-    scripts.
+    """Raise `ValueError` for number formats that `int` accepts but the API doesn't, such as `1_0`, ` 1` and
+    digits of other scripts. Return other values unchanged.
     """
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
         raise ValueError("must be a whole number, written with the digits 0 to 9")

@@ -110,7 +110,8 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         run_id = claimed.resource_id if claimed else key.resource_id
         first_slice = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
-        async with complete_key(claimed, services.idempotency):  # closes the run if it cannot be started
+        # the context manager closes the run if it can't be started
+        async with complete_key(claimed, services.idempotency):
             await (_start_late if is_repeat else _start)(run_id, question)
         return _Begun(run_id, first_slice)
 
@@ -126,9 +127,8 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSli
     slot = slot_of_run(run_id, services.settings)
     admit: Admit | None = partial(count_call, question.request, user, services, slot=slot)
     if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
-        # The limits are checked first. Checking them while the run is being stored would save time, but a
-        # refusal would then undo the stored run. That must stay rare, and must not affect a request with the
-        # same key.
+        # The caller's limits are checked before the run is stored. Doing both at once would save time, but
+        # each refusal would have to delete the stored run, and could affect a request with the same key.
         await count_call(question.request, user, services, slot=slot)
         admit = None
     try:
@@ -155,7 +155,7 @@ async def _start(run_id: str, question: Question) -> None:
         await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
         if await _is_known(run_id, question):
-            return  # a concurrent request with the same key has started it
+            return  # a concurrent request with the same key has started the run
 
         # Otherwise the stored run would appear to run forever. The client raises no specific error.
         await close_dead_run(run_id, "The run could not be started.", question.services)
@@ -179,7 +179,7 @@ async def _start_late(run_id: str, question: Question) -> None:
 
 async def _is_known(run_id: str, question: Question) -> bool:
     """Return whether the orchestration of a run was started. Return False if its status can't be read."""
-    with suppress(Exception):  # the client raises no specific error
+    with suppress(Exception):  # the client raises no specific error if the status can't be read
         return await Instances(question.client).state(run_id) is not None
     return False
 

@@ -22,11 +22,13 @@ from shared.platform.errors import AccessDeniedError, DependencyError, NotAuthen
 from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import Services
 
-_CALLER = "groundwork.caller"  # key of the authenticated user in the ASGI scope
+_CALLER = "groundwork.caller"  # key under which the authenticated user is stored in the ASGI scope
 
 
 class SignInRedirect(Exception):  # noqa: N818  # a redirect, not an error
-    """Raised to redirect a browser without a session to sign in. The message is the URL of the redirect."""
+    """Raised to redirect a browser without a session to the sign-in page. The message is the URL to redirect
+    to.
+    """
 
 
 def durable_client(request: Request) -> df.DurableOrchestrationClient:
@@ -103,8 +105,8 @@ Ready = Annotated[Services, Depends(services_for)]
 
 
 async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
-    """Authenticate the caller, then return the caller and the services. For routes that handle authentication
-    errors themselves.
+    """Authenticate the caller, then return the caller and the services. Used by routes that handle
+    authentication errors themselves.
     """
     return await caller_of(request), await wiring.ready_services()
 

@@ -26,9 +26,9 @@ from shared.platform.errors import (
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
-# Key of the headers to add, in the ASGI scope of a request.
+# Key in the ASGI scope for headers that are added to the response.
 _ADDED = "groundwork.headers"
-# Key of the callback that records refusals, in the ASGI scope of a request.
+# Key in the ASGI scope for the callback that records denied requests.
 _RECORD_REFUSAL = "groundwork.record_refusal"
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -42,7 +42,7 @@ def address_of(request: Request) -> str:
     request.
     """
     host = get_settings().host
-    # Local hosts don't serve https.
+    # A local host is addressed as requested, because it doesn't serve https.
     address = host.public_address if host.public_url or host.in_azure else None
     return address or str(request.base_url).rstrip("/")
 
@@ -118,8 +118,8 @@ async def file_response(
     if span is not None:
         headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
     media_type = "application/pdf" if is_pdf else "application/octet-stream"
-    # Waits for the first piece of the file, because a failure can become an error response only until the
-    # headers are sent.
+    # The first piece of the file is read before the response starts, because a failure can't change the
+    # status after that.
     started = await _after_first_part(parts)
     return StreamingResponse(
         started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
@@ -166,8 +166,8 @@ def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | 
 
 
 async def _open_frames(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
-    """Yield the frames of a stream. If none is ready soon, a comment comes first, because the host sends the
-    headers only with the first byte.
+    """Yield the frames of a stream, preceded by a comment if the first frame takes long. The host sends the
+    response headers only with the first byte.
     """
     first = asyncio.ensure_future(anext(frames, b""))
     try:

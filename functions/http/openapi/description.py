@@ -118,8 +118,8 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
 
 
 def describe_fields(schema: Json) -> Json:
-    """Return a model's schema in which the attributes listed in its docstring have become field
-    descriptions.
+    """Return a copy of a model's schema, with field descriptions taken from the attributes listed in its
+    docstring.
     """
     description, mark, attributes = schema.get("description", "").partition(_MARK)
     if not mark:
@@ -201,8 +201,8 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[in
 
 
 def _add_late_errors(responses: dict[int | str, Json], shape: Shape) -> None:
-    """Add the body that error responses have if work was started and then failed. The response status is the
-    status of its error.
+    """Add a body for work that was started and then failed to the error responses. Such a reply has the
+    status of the error.
     """
     body = {JSON: _content(shape)}
     for status, response in responses.items():
