@@ -24,11 +24,11 @@ from shared.platform.search import FacetValue, IndexRow, SearchIndex, SearchPage
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import Attributes, outgoing, set_attributes, span
 
-MAX_BATCH_ROWS = 1000  # limit of the search service
+MAX_BATCH_ROWS = 1000  # the search service accepts at most this number of rows per request
 MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that would block the event loop
-_ROW_ENVELOPE_BYTES = 40  # for the "@search.action" field, its value and a comma
-_FIELD_ENVELOPE_BYTES = 6  # for quotation marks, colons and commas
-_NUMBER_BYTES = 26  # longest number, such as -1.2345678901234567e-05, with a comma and a space
+_ROW_ENVELOPE_BYTES = 40  # size of the "@search.action" field with its value and a comma
+_FIELD_ENVELOPE_BYTES = 6  # size of the quotation marks, colon and comma of a field
+_NUMBER_BYTES = 26  # size of the longest number, such as -1.2345678901234567e-05, with a comma and a space
 
 SCORE = "@search.score"
 SCORE_OF_RANKER = "@search.reranker_score"
@@ -46,7 +46,8 @@ class AzureSearchIndex(SearchIndex):
         key_field: str,
         absent_ok: bool = False,
     ) -> None:
-        """Store the connection; the client is created on the first call.
+        """Store the connection, which creates its client on the first call. With `absent_ok`, a missing index
+        counts as empty.
 
         Args:
             timeout_s: limit per query or batch, including retries.
@@ -200,7 +201,8 @@ async def _query(client: SearchClient, request: SearchRequest) -> SearchPage:
 async def _send(client: SearchClient, action: str, rows: Sequence[IndexRow]) -> list[IndexingResult]:
     actions = [IndexAction({"@search.action": action}) for _ in rows]
     for sdk_action, row in zip(actions, rows, strict=True):
-        sdk_action.update(row)  # set as items, because the constructor would convert values
+        # `update` sets the fields as items, because the constructor would convert their values.
+        sdk_action.update(row)
     batch = IndexDocumentsBatch(actions=actions)
     return await client.index_documents(batch, headers=outgoing())
 
@@ -211,7 +213,8 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         for query in request.vectors
     ]
     for vector, query in zip(vectors, request.vectors, strict=True):
-        # Set as an item: the constructor would try to parse each number as a date (4.5 ms per vector).
+        # The vector is set as an item, because the constructor would try to parse each number as a date (4.5
+        # ms per vector).
         vector["vector"] = list(query.vector)
     plain_type = request.query_type if request.text else None
     return {
@@ -222,7 +225,7 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         "semantic_configuration_name": request.semantic_configuration,
         "semantic_query": request.semantic_query,
         "vector_queries": vectors or None,
-        # Explicit, because older indexes default to filtering after the nearest neighbours are selected.
+        # The mode is explicit, because older indexes select the nearest neighbours before they filter.
         "vector_filter_mode": "preFilter" if vectors else None,
         "filter": request.filter,
         "select": list(request.select) or None,

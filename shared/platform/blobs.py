@@ -65,7 +65,7 @@ class SignedUrl(Model):
 
 CLOCK_SKEW = timedelta(minutes=5)
 KEY_LIFETIME = timedelta(hours=12)
-# Replace a key that expires sooner. Signed URLs are valid for at most two hours.
+# A key that expires sooner than this is replaced. Signed URLs are valid for at most two hours.
 KEY_RESERVE = timedelta(hours=3)
 
 
@@ -124,7 +124,8 @@ class BlobSigner:
         return {"user_delegation_key": self._key}
 
 
-DELETES_AT_ONCE = 16  # unmeasured; a document has at most a few hundred figures
+# Unmeasured number of concurrent deletions; a document has at most a few hundred figures.
+DELETES_AT_ONCE = 16
 
 
 class BlobStore:
@@ -306,7 +307,7 @@ class BlobStore:
             try:
                 async with self._call("create container") as client:
                     await client.create_container(container)
-            except ConflictError:  # already exists
+            except ConflictError:  # the container already exists
                 continue
 
     async def _upload(
@@ -377,10 +378,10 @@ def _properties(properties: Any) -> BlobProperties:
     return BlobProperties(
         name=properties.name,
         size_bytes=properties.size,
-        etag=properties.etag.strip('"'),  # without quotes, as in Event Grid events
+        etag=properties.etag.strip('"'),  # the quotes are removed, as in Event Grid events
         modified_at=properties.last_modified,
         content_type=properties.content_settings.content_type,
-        # Listings return None for empty values.
+        # Listings return None for metadata with an empty value.
         metadata={key.lower(): value or "" for key, value in (properties.metadata or {}).items()},
     )
 

@@ -36,7 +36,7 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 from shared.platform.tracing import Attributes, begin, end, fail_by, set_attributes, span
 
-DEFAULT_PAUSE_S = 1.0  # used if the response has no Retry-After header
+DEFAULT_PAUSE_S = 1.0  # pause after a throttled call whose response has no Retry-After header
 
 
 class RateGate:
@@ -51,7 +51,7 @@ class RateGate:
         Raises:
             RateLimitError: the pause lasts longer than `at_most_s`. No request was sent.
         """
-        # Check again after sleeping: another call may have extended the pause.
+        # Check the pause again after sleeping, because another call may have extended it.
         while (wait_s := self._paused_until - time.monotonic()) > 0:
             if wait_s >= at_most_s:
                 raise RateLimitError(
@@ -63,14 +63,17 @@ class RateGate:
             await asyncio.sleep(wait_s)
 
     def pause(self, refused: RateLimitError) -> None:
-        """Pause calls for as long as the service asked. A longer pause already in effect is kept."""
+        """Pause all calls for the delay that the service requested in `refused`. A longer pause already in
+        effect is kept.
+        """
         pause_s = refused.retry_after_s or DEFAULT_PAUSE_S
         self._paused_until = max(self._paused_until, time.monotonic() + pause_s)
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """Service as described in error messages. It names settings, but never contains their values.
+    """A service that the app depends on, as described in error messages. It contains names of settings but
+    never their values.
 
     Attributes:
         name: the name with its article, such as "the search service".
@@ -188,7 +191,8 @@ def model_endpoint(settings: Settings) -> Dependency:
 StatusTranslation = Callable[[int, str], GroundworkError | None]
 """Maps an HTTP status and the redacted message to an error. None selects the default error for the status."""
 
-_MAX_MESSAGE_CHARS = 300  # enough for one sentence, too short for a response body
+# Limit on quoted service messages: enough for one sentence, too short for a response body.
+_MAX_MESSAGE_CHARS = 300
 
 
 @contextmanager
@@ -208,7 +212,8 @@ def from_azure(
     """Return the app's error for an azure-core exception. `read_status` may override the default for a
     status.
     """
-    # A timeout while connecting is not included: it counts as unreachable, because no request was sent.
+    # A timeout while connecting is a different exception. It counts as unreachable, because no request was
+    # sent.
     if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
     if isinstance(error, HttpResponseError) and error.status_code is not None:
@@ -384,7 +389,9 @@ async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: 
 
 
 class PieceClock:
-    """Timeout of an upload that restarts after each piece. A single SDK call uploads all pieces."""
+    """A timeout that restarts whenever a piece has been uploaded, because a single SDK call uploads all
+    pieces.
+    """
 
     def __init__(self, limit: asyncio.Timeout, piece_s: float) -> None:
         self._limit = limit
@@ -473,7 +480,7 @@ def _wait_s(tries: int) -> float:
     return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0**tries) * random.uniform(0.75, 1.25)
 
 
-TRIES = 3  # The waits are about 0.5 and 1 s, so three attempts fit into a limit of 30 s.
+TRIES = 3  # The waits between attempts are about 0.5 and 1 s, so three attempts fit into a limit of 30 s.
 
 
 async def ask(

@@ -13,7 +13,7 @@ Third = TypeVar("Third")
 Answer = TypeVar("Answer")
 
 _BACKGROUND_WAIT_S = 0.25  # most tasks read and write one row, which takes a few milliseconds
-_background: set[asyncio.Task[None]] = set()  # the event loop keeps only weak references to tasks
+_background: set[asyncio.Task[None]] = set()  # strong references, because the event loop keeps only weak ones
 
 
 @overload

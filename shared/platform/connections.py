@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobServiceClient
     from azure.storage.queue.aio import QueueServiceClient
 
-# Imported on first use: they import cryptography, which takes longer than all other Azure SDKs together.
+# These SDKs are imported on first use: they import cryptography, which takes longer than all other Azure SDKs
+# together.
 BLOB_SDK = "azure.storage.blob.aio"
 IDENTITY_SDK = "azure.identity.aio"
 _QUEUE_SDK = "azure.storage.queue.aio"
@@ -42,8 +43,8 @@ class Connection(Generic[SdkClient]):
     """SDK client that is created on first use."""
 
     def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
-        """Store the factory. `modules` are the slow imports that it needs; `opened` loads them in a
-        thread.
+        """Store the function that creates the client. `modules` are slow imports that it needs; `opened`
+        loads them in a thread.
         """
         self._make = make
         self._modules = modules
@@ -171,7 +172,7 @@ def environment_options() -> dict[str, Any]:
 
 
 CONNECT_TIMEOUT_S = 5
-READ_TIMEOUT_S = 10  # maximum time without data; calls.py then retries within the call's limit
+READ_TIMEOUT_S = 10  # longest wait for data; calls.py then retries within the time limit of the call
 DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # each download holds at most two pieces in memory
 UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp sends larger pieces in a single write and warns about it
 
@@ -185,12 +186,14 @@ _TIMEOUTS: dict[str, Any] = {
 BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
     "initial_backoff": 0.2,
-    # raised to the power of the attempt number and added to the backoff: 1.2 s each time
+    # The SDK raises this number to the power of the attempt number and adds it to the backoff, so it adds 1 s
+    # each time.
     "increment_base": 1,
     "random_jitter_range": 0.2,
 }
 
-# Retry at once, after 0.8 s and after 1.6 s: a throttled table recovers within a second or two.
+# The waits before the retries are 0, 0.8 and 1.6 s, because a throttled table recovers within a second or
+# two.
 TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 
@@ -226,7 +229,7 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
 
 
 def connect_tables(settings: Settings, credentials: Credentials) -> Connection[TableServiceClient]:
-    """Return the connection to the tables, which may be in an account of their own (TABLES_ENDPOINT)."""
+    """Return the connection to table storage, which may be in a separate account (TABLES_ENDPOINT)."""
 
     def make() -> TableServiceClient:
         options = {**_TIMEOUTS, **TABLE_RETRIES}
@@ -251,13 +254,13 @@ def _storage_client(
     """Create a storage client from the connection string or, if that is missing, from a URL and the app's
     identity. `address` is the URL and the name of its setting.
     """
-    # untyped, because the SDKs' constructors have these arguments in common but no base class
+    # Typed as Any, because the SDK constructors have the same arguments but no common base class.
     make: Any = kind
     if settings.storage.connection_string:
         client: SdkClient
         try:
             client = make.from_connection_string(settings.storage.connection_string, **options)
-        except ValueError:  # The SDK's message quotes parts of the connection string.
+        except ValueError:  # the SDK message is suppressed, because it quotes parts of the connection string
             raise ConfigurationError(
                 "DocumentsStorage is not a valid connection string.",
                 "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
@@ -301,7 +304,7 @@ def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str
     options = {
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": settings.search.timeout_s,
-        "retry_total": 0,  # calls.py retries; the SDK would sleep beyond the time limit
+        "retry_total": 0,  # calls.py performs the retries, because the SDK would sleep beyond the time limit
         **environment_options(),
     }
     return endpoint, credential, options

@@ -85,7 +85,7 @@ class NotAuthenticatedError(CallerError):
 
 
 class AccessDeniedError(CallerError):
-    """The user lacks a required role or is not allowed to use the app."""
+    """The user lacks a required role or may not use the app."""
 
     code = "AccessDeniedError"
     status = 403
@@ -208,7 +208,7 @@ class ModelFixableError(GroundworkError):
 
 
 class OutputCutError(ModelFixableError):
-    """The model's output was cut off at its token limit; used internally."""
+    """The model output was truncated at its token limit. Handled internally, never sent to a caller."""
 
     code = "OutputCutError"
 
@@ -258,7 +258,7 @@ class ConfigurationError(GroundworkError, ValueError):
 
 
 class BudgetExceededError(GroundworkError):
-    """A run has exhausted its time, token or cost budget and answers with the evidence it has."""
+    """A run exhausted its time, token or cost budget, and answers with the evidence collected so far."""
 
     code = "BudgetExceededError"
     status = 200

@@ -28,11 +28,12 @@ class Instances:
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
         """Start an instance unless one with this id exists, running or ended."""
         if await self.state(instance_id) is not None:
-            return  # start_new would restart an instance that has ended
+            return  # the check is needed because `start_new` would restart an instance that has ended
         try:
             await self._client.start_new(orchestration, instance_id, dict(payload))
         except Exception:
-            if await self.state(instance_id) is None:  # If it exists now, a concurrent call has started it.
+            # An instance that exists now was started by a concurrent call.
+            if await self.state(instance_id) is None:
                 raise
 
     async def start_again(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> bool:
@@ -44,12 +45,15 @@ class Instances:
         except Exception:  # noqa: BLE001  # the SDK has no type for conflicts, so the status decides
             if is_at_work(await self.state(instance_id)):
                 return False
-            # It has ended in the meantime, so try again. Any other error will be raised this time.
+            # The running instance has ended in the meantime, so start it again. Any other error recurs and is
+            # raised this time.
             await self._client.start_new(orchestration, instance_id, dict(payload))
         return True
 
     async def raise_event(self, instance_id: str, event: str) -> None:
-        """Send an event without payload to an instance, which may be waiting for it."""
+        """Raise an external event without payload. An instance that isn't waiting for the event yet receives
+        it later.
+        """
         await self._client.raise_event(instance_id, event, {})
 
     async def stop(self, instance_id: str, reason: str = "Nobody is waiting for it any more.") -> None:

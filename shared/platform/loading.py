@@ -16,7 +16,8 @@ from typing import Any
 
 # One lock for all imports: concurrent imports of modules in a cycle would see partly initialised modules.
 _lock = threading.RLock()
-_loaded: dict[str, ModuleType] = {}  # fully imported modules only, unlike sys.modules
+# Modules in sys.modules may be partly initialised; these are fully imported.
+_loaded: dict[str, ModuleType] = {}
 
 
 def load_module(module: str) -> Any:
@@ -34,7 +35,7 @@ def _without_collection() -> Iterator[None]:
 
     Scanning them takes a sixth of the import time, and every full collection would scan them again.
     """
-    was_enabled = gc.isenabled()  # False if this import is nested in another
+    was_enabled = gc.isenabled()  # garbage collection is already disabled if this import is nested in another
     gc.disable()
     try:
         yield

@@ -8,9 +8,9 @@ growing although Python has freed the memory.
 import ctypes
 import sys
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # parameters of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # parameter numbers of mallopt(3)
 _THRESHOLD_BYTES = 128 * 1024  # glibc's initial value; glibc doesn't raise an explicit value
-_ARENAS = 2  # heaps shared by all threads; the default of eight per core would fragment memory
+_ARENAS = 2  # number of heaps for all threads; the default of eight per core would fragment memory
 
 
 def keep_memory_low() -> None:

@@ -1,5 +1,4 @@
-"""Cached OpenTelemetry instruments. They work with a meter provider that is set before or after their
-creation.
+"""Cached OpenTelemetry instruments, which may be created before or after the meter provider is set.
 
 opentelemetry is imported when the first instrument is created, not at startup.
 """

@@ -20,7 +20,7 @@ BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
 INGESTIONS_QUEUE = "ingestions"
-QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, INGESTIONS_QUEUE)  # the app itself writes to these
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, INGESTIONS_QUEUE)  # queues to which the app itself sends messages
 # The Functions host moves a message here after every attempt of its blob or queue trigger has failed.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",

@@ -12,7 +12,7 @@ from contextlib import suppress
 _SET_DUMPABLE, _DROP_FROM_BOUNDING_SET = 4, 24  # PR_SET_DUMPABLE and PR_CAPBSET_DROP of prctl(2)
 _CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3: two words of 32 bits per set
 _MAX_CAPABILITIES = 64
-_READ_ANY_FILE = 2  # CAP_DAC_READ_SEARCH
+_READ_ANY_FILE = 2  # number of CAP_DAC_READ_SEARCH, as in linux/capability.h
 
 
 def hide_memory() -> None:
@@ -35,11 +35,11 @@ def drop_capabilities() -> None:
     libc = ctypes.CDLL(None)
     for capability in range(_MAX_CAPABILITIES):
         if capability != _READ_ANY_FILE:
-            # has no effect for other users than root
+            # This call has no effect for users other than root.
             libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     sets = ctypes.create_string_buffer(24)
-    with suppress(AttributeError):  # the C library has no capget(2)
+    with suppress(AttributeError):  # raised if the C library has no capget(2)
         if libc.capget(header, sets) != 0:
             return
         mask = 1 << _READ_ANY_FILE

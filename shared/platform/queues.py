@@ -48,7 +48,7 @@ class PoisonList(Model):
     count: int = Field(description="Number of messages.")
 
 
-NEVER = -1  # a time to live without expiry: messages must survive any outage of the app
+NEVER = -1  # value for `time_to_live`: messages never expire, so that they survive any outage of the app
 
 
 class _Queues:
@@ -71,7 +71,7 @@ class TaskQueues(_Queues):
         """Send a message that becomes visible after `delay_s` seconds. A missing queue is created."""
         try:
             await self._send(queue, message, delay_s)
-        except NotFoundError:  # The first event of a new deployment may arrive before the queue exists.
+        except NotFoundError:  # the first event of a new deployment may arrive before the queue exists
             await self.ensure_queues([queue])
             await self._send(queue, message, delay_s)
 
@@ -86,14 +86,14 @@ class TaskQueues(_Queues):
         """Create the queues that don't exist yet."""
         for queue in queues:
             async with self._call() as client:
-                # The SDK raises this with status 204 if the queue already exists.
+                # If the queue already exists, the SDK raises this error, although the status is 204.
                 with suppress(ResourceExistsError):
                     await client.create_queue(queue)
 
 
 _PEEKED = 32  # the service returns at most 32 messages per request
-_MOST = 10_000  # messages per queue and pass; after a long outage, the next pass reads the rest
-_HIDDEN_S = 30  # enough to search a whole queue, so that no message is received twice
+_MOST = 10_000  # maximum number of messages read per queue and pass; the next pass reads the rest
+_HIDDEN_S = 30  # long enough to search a whole queue, so that no message is received twice
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 

@@ -17,7 +17,7 @@ FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 
 
 class DateRange(Model):
-    """Range of instants in ISO 8601. Both ends are inclusive and optional."""
+    """Range of instants in ISO 8601. Both bounds are inclusive, and either may be omitted."""
 
     start: str | None = Field(
         default=None,

@@ -154,7 +154,7 @@ class SettingsGroup(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        hide_input_in_errors=True,  # because a value may be a key
+        hide_input_in_errors=True,  # error messages must not quote a value, because it may be a key
         alias_generator=prefixed(""),
     )
 
@@ -331,7 +331,7 @@ class ModelSettings(SettingsGroup):
         default="low",
         description="Reasoning effort for reports and summaries.",
     )
-    # extra tokens for hidden reasoning; 700 to 1,400 were observed at medium effort
+    # Additional output tokens for hidden reasoning; 700 to 1,400 were observed at medium effort.
     reasoning_room_tokens: int = constant(3_000)
     timeout_factor: float = Field(
         alias="MODEL_TIMEOUT_FACTOR",
@@ -417,7 +417,8 @@ class IngestionSettings(SettingsGroup):
         gt=0,
         description="Maximum size of a file in bytes.",
     )
-    max_document_blocks: int = constant(20_000)  # about 5,000 dense pages with 4.6 million tokens to embed
+    # Enough for about 5,000 dense pages, whose 4.6 million tokens must be embedded.
+    max_document_blocks: int = constant(20_000)
     # The host accepts 5,000,000 bytes per request, which include the other fields of the form.
     max_upload_bytes: int = constant(4_000_000)
     # An activity may take 10 minutes, including a parser service or OCR. Small files get less time.
@@ -454,7 +455,7 @@ class IngestionSettings(SettingsGroup):
         default="tesseract",
         description="OCR engine for pages without text, if PARSER_BACKEND is local.",
     )
-    # fits, together with PARSE_TIMEOUT_S, into the host's limit of 10 minutes
+    # The sum with PARSE_TIMEOUT_S must stay below the host's limit of 10 minutes.
     parser_service_timeout_s: float = constant(180)
     document_intelligence_endpoint: _HttpUrl | None = Field(
         default=None,
@@ -513,10 +514,11 @@ class AnsweringSettings(SettingsGroup):
             "= don't ask."
         ),
     )
-    clarification_timeout_s: float = constant(3 * 86400)  # a weekend plus one day
+    clarification_timeout_s: float = constant(3 * 86400)  # enough for a weekend and one more day
     max_retrieval_attempts: int = constant(2)  # the first search, and a second one to fill gaps
     max_agent_turns: int = constant(6)  # unmeasured
-    answer_timeout_s: float = model_timeout(90)  # MAX_ANSWER_TOKENS at 50 tokens per second
+    # Enough for MAX_ANSWER_TOKENS at 50 tokens per second.
+    answer_timeout_s: float = model_timeout(90)
     repair_timeout_s: float = model_timeout(10)  # unmeasured
     judge_timeout_s: float = model_timeout(15)  # unmeasured
     max_answer_tokens: int = Field(
@@ -525,7 +527,7 @@ class AnsweringSettings(SettingsGroup):
         description="Maximum length of an answer in tokens, including reasoning.",
     )
     answer_blocks: int = constant(10)  # docs/performance.md explains this value
-    whole_documents_tokens: int = constant(10_000)  # in total; a quarter of this for fact lookups
+    whole_documents_tokens: int = constant(10_000)  # total of a prompt; fact lookups may use a quarter of it
     prompt_figures: int = Field(
         default=3,
         ge=0,
@@ -568,7 +570,7 @@ class ConversationSettings(SettingsGroup):
     """Threads and runs. Retention, sharing and the length of a conversation's history."""
 
     turns: int = constant(6, alias="CONVERSATION_TURNS")  # older turns are summarised; unmeasured
-    turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
+    turn_summary_timeout_s: float = model_timeout(60)  # unmeasured; turns are summarised in the background
     sharing: bool = Field(
         default=False,
         description="Whether users may share answers and open shared ones.",
@@ -591,10 +593,10 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
     """Summaries. Limits of document summaries, which read a document window by window."""
 
     timeout_s: float = constant(900)  # afterwards, the summary covers only the windows that have been read
-    call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 per second
+    call_timeout_s: float = model_timeout(60)  # enough for 4,000 tokens at 70 tokens per second
     # Smaller windows find more details but need more model calls. Unmeasured.
     window_tokens: int = constant(3000)
-    max_windows: int = constant(120)  # per document: 360,000 tokens, about 700 pages
+    max_windows: int = constant(120)  # limit per document, which allows 360,000 tokens or about 700 pages
     max_tokens: int = Field(
         default=2_000_000,  # enough for 235 windows, i.e. 20 documents of about 50 pages
         ge=20_000,
@@ -603,7 +605,7 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
             "documents are summarised in part."
         ),
     )
-    documents_at_once: int = constant(4)  # leaves model capacity for other users; unmeasured
+    documents_at_once: int = constant(4)  # unmeasured; a low number leaves model capacity for other users
     # Includes hidden reasoning, like MAX_ANSWER_TOKENS.
     output_tokens: int = constant(4000)
 
@@ -655,7 +657,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     degraded_mode: bool = Field(
         default=False, description="Whether sub-agents are temporarily disabled, e.g. during an outage."
     )
-    # Unmeasured.
+    # This value is unmeasured.
     circuit_breaker_failure_rate_threshold: float = constant(
         0.35, alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD"
     )
@@ -714,12 +716,15 @@ class BudgetSettings(SettingsGroup):
         gt=0,
         description="Maximum time from question to answer in milliseconds.",
     )
-    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve plus a minimal delegated task
-    min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve plus one turn with passages
-    min_remaining_cost_to_delegate_usd: float = constant(0.005)  # one turn of a small model; unmeasured
+    # `reserve_latency_ms` plus the time of a minimal delegated task.
+    min_remaining_latency_to_delegate_ms: int = constant(20_000)
+    # `reserve_tokens` plus the tokens of one turn with passages.
+    min_remaining_tokens_to_delegate: int = constant(26_000)
+    # Unmeasured; roughly the cost of one turn of a small model.
+    min_remaining_cost_to_delegate_usd: float = constant(0.005)
 
 
-# Defaults under BUDGET_PRESET=tight.
+# These values replace the defaults if BUDGET_PRESET is `tight`.
 TIGHT_BUDGETS: Mapping[str, float] = {
     "MAX_TOTAL_TOKENS_PER_REQUEST": 24_000,
     "MAX_CHILD_TOKENS": 8_000,
@@ -814,7 +819,8 @@ class LimitSettings(SettingsGroup):
     """Limits per person. Rate limits and daily quotas."""
 
     rate_limit_per_minute: int = Field(
-        default=60,  # A person is never that fast, and a faulty script is limited to one request per second.
+        # No person sends requests this fast, but a faulty script is limited to one request per second.
+        default=60,
         ge=0,
         le=100_000,
         description=(
@@ -830,7 +836,7 @@ class LimitSettings(SettingsGroup):
             "Maximum number of concurrent questions and summaries per user. Waiting runs don't count."
         ),
     )
-    max_open_streams: int = constant(10)  # per user; an instance serves 32 requests at a time
+    max_open_streams: int = constant(10)  # limit per user; an instance serves 32 requests at a time
     # The daily limits stop a script that runs all night but should never affect a person. Unmeasured.
     max_daily_documents: int = Field(
         default=10_000,
@@ -840,7 +846,8 @@ class LimitSettings(SettingsGroup):
     max_daily_size_bytes: int = Field(
         default=20_000_000_000, ge=0, description="Maximum number of bytes ingested per user and day (UTC)."
     )
-    max_daily_parser_seconds: int = constant(6 * 3600)  # a quarter of a day
+    # As much as one parser that runs for a quarter of the day.
+    max_daily_parser_seconds: int = constant(6 * 3600)
     max_daily_blocks: int = constant(1_000_000)
     max_daily_captions: int = constant(20_000)
     max_daily_chat_tokens: int = Field(
@@ -1018,7 +1025,7 @@ class IdentitySettings(SettingsGroup):
         description="URL of Microsoft Graph.",
         examples=["https://graph.microsoft.us"],
     )
-    # Unmeasured: a page of results takes a few tenths of a second, and a user is waiting.
+    # Unmeasured. A page of results takes a few tenths of a second, and a user is waiting for it.
     graph_timeout_s: float = constant(5)
     local_directory: Annotated[str, AfterValidator(_people)] = Field(
         default="",

@@ -23,11 +23,12 @@ from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import HourRecord
 from shared.platform.odata import instant
 
-_MAX_PAGE = 1000  # limit of the service
-_MOST_CHANGES = 100  # per transaction, a limit of the service
-MAX_TEXT_CHARS = 30_000  # per property; the service allows 64 KiB in UTF-16
+_MAX_PAGE = 1000  # largest page size that the service allows
+_MOST_CHANGES = 100  # the service allows at most this number of operations per transaction
+MAX_TEXT_CHARS = 30_000  # maximum length of a property; the service allows 64 KiB in UTF-16
 Entity = dict[str, Any]
-_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that are not allowed in keys
+# Matches characters that the service doesn't allow in keys.
+_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Table:
     async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
         """Return an entity, or None if the entity or the table doesn't exist."""
         if _NO_KEY.search(partition_key + row_key):
-            return None  # Ids from requests reach this point, and the service responds with 5xx to such keys.
+            return None  # The service responds with 5xx to such keys, which may come from ids in requests.
         try:
             async with self._call("get") as table:
                 return await table.get_entity(partition_key, row_key)
@@ -202,13 +203,15 @@ class Table:
     async def _delete_together(self, changes: list[Change]) -> None:
         try:
             await self.change(changes)
-        # A concurrent deletion made the transaction fail as a whole, so delete the entities one by one.
+        # A concurrent deletion made the whole transaction fail, so delete the entities one by one.
         except NotFoundError:
             for change in changes:
                 await self.delete(change.entity["PartitionKey"], change.entity["RowKey"])
 
     async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
-        """Return the first `count` entities that match, in row key order. They must be in one partition."""
+        """Return the first `count` entities that match, in row key order. All matches must be in one
+        partition.
+        """
         if not self._is_sorted:
             everything = [entity async for entity in self.query(condition)]
             return heapq.nsmallest(count, everything, key=lambda entity: str(entity["RowKey"]))

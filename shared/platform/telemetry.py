@@ -28,22 +28,24 @@ _log_scope: ContextVar[dict[str, str] | None] = ContextVar("log_scope", default=
 _log_sources: list[LogSource] = []
 _usage_listener: ContextVar[Callable[[int], None] | None] = ContextVar("usage_listener", default=None)
 
-_SECRET_FIELDS = frozenset(  # field names whose values are secret, with underscores instead of hyphens
+# Fields with these names are redacted; hyphens in names are replaced by underscores first.
+_SECRET_FIELDS = frozenset(
     {"api_key", "authorization", "connection_string", "credential", "password", "secret", "sas", "token"}
     | {"x_functions_key", "x_ms_client_principal"}
 )
-# separator between a name and its value in headers, JSON and Python reprs
+# Matches the separator between a name and its value in headers, JSON and Python reprs.
 _IS = r"""\\?["']?\s*[:=]\s*\\?["']?"""
 _SECRETS = (
-    # In a URL that is embedded in another URL, = is encoded as %3D and & as %26.
+    # In a URL that is embedded in another URL, `=` is encoded as `%3D` and `&` as `%26`.
     re.compile(
         r"(?i)(?:\b|(?<=%26)|(?<=%3F))(sig|AccountKey|SharedAccessKey|SharedAccessSignature)"
         r"(?:=|%3D)[^\s;&\"']+"
     ),
-    re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # access key of an Azure function
+    re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # the access key in the URL of an Azure function
     re.compile(r"(?i)\b(Bearer|SharedKey)\s+[\w.~+/:=-]{8,}"),
     re.compile(rf"(?i)\b(authorization){_IS}(?:Basic\s+)?[^\s;,&\"']+"),
-    # Without the header name, only match values that look like base64, unlike "Basic understanding".
+    # Credentials without the header name are matched only if they look like base64, so that "Basic
+    # understanding" is kept.
     re.compile(r"\b([Bb]asic)\s+(?=[A-Za-z+/]*[\d=])[\w+/]{8,}={0,2}"),
     re.compile(
         rf"(?i)\b(api[-_]?key|client_secret|password|x-functions-key|x-ms-client-principal){_IS}[^\s;,&\"'\\]+"
@@ -107,7 +109,9 @@ def listen_for_usage(listener: Callable[[int], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        _usage_listener.set(before)  # Don't reset by token: a generator may be closed in a different context.
+        # The previous value is restored without a token, because a generator may be closed in a different
+        # context.
+        _usage_listener.set(before)
 
 
 def report_usage(tokens: int) -> None:

@@ -7,7 +7,7 @@ from math import ceil
 from shared.platform.loading import load
 
 CHARS_PER_TOKEN = 3.6
-_FRAME_TOKENS = 20  # for the XML element around a block or finding
+_FRAME_TOKENS = 20  # tokens of the XML element that surrounds a block or finding
 
 
 def tokens_of(text: str) -> int:
@@ -18,8 +18,9 @@ def tokens_of(text: str) -> int:
 TokenCounter = Callable[[Sequence[str]], list[int]]
 """Tokens of each text, without the model's begin and end marks. Additive over words, or an upper bound."""
 
-# A word-piece tokenizer counts over 100 characters without a space (base64, minified code) as one unknown
-# token, unlike other models. Prose never reaches this ratio.
+# A text counts as at least one token per this number of characters. A word-piece tokenizer counts over 100
+# characters without a space (base64, minified code) as one unknown token, unlike other models. Prose never
+# reaches this ratio.
 _MAX_CHARS_PER_TOKEN = 20
 _BATCH = 512
 

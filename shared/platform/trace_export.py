@@ -58,11 +58,11 @@ def resource_of(service_name: str) -> Resource:
     return Resource.create({"service.name": service_name})
 
 
-EXPORT_TIMEOUT_S = 3  # for one batch with its retries; process exit waits for at most one
-DELAY_MS = 1_000  # how long a span waits for a batch; a stopping host flushes at once
+EXPORT_TIMEOUT_S = 3  # time limit for a batch with its retries; process exit waits for at most one batch
+DELAY_MS = 1_000  # longest delay before a span is exported; a stopping host flushes at once
 METRICS_EVERY_MS = 30_000
 
-# These loggers would log every failed batch, including URLs.
+# Loggers that would log every failed batch, including URLs.
 _CHATTY = ("opentelemetry.exporter", "opentelemetry.sdk", "azure.monitor.opentelemetry")
 
 
@@ -131,7 +131,7 @@ class CalmExporter(SpanExporter):
         return result
 
     def end_soon(self) -> None:
-        """Make further exports fail at once if the receiver is down, because the process is exiting."""
+        """Make further exports fail at once if the receiver is down. Called when the process exits."""
         self._is_ending = True
 
     def shutdown(self) -> None:

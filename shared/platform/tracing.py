@@ -77,8 +77,8 @@ Value = str | int | float | bool | Sequence[str] | None
 Attributes = Mapping[str, Value]
 Kind = Literal["internal", "server", "client", "consumer"]
 NAME = "groundwork"
-MAX_VALUE_CHARS = 256  # of an attribute: names and ids are shorter
-MAX_CONTENT_CHARS = 20_000  # of one event with content; receivers cut at 32 to 64 KB
+MAX_VALUE_CHARS = 256  # limit on the length of an attribute; names and ids are shorter
+MAX_CONTENT_CHARS = 20_000  # limit on the content of one event; receivers truncate it at 32 to 64 KB
 CONTENT_EVENT = "gen_ai.client.inference.operation.details"
 _tracer: Tracer | None = None
 _with_content = False
@@ -130,7 +130,7 @@ def traceparent(span: Span | None = None) -> str:
 
 def start(provider: TracerProvider, *, with_content: bool = False) -> None:
     """Start recording spans with this provider."""
-    global _tracer, _with_content  # one tracer per process
+    global _tracer, _with_content  # all traced code of this process uses the same tracer
     _tracer, _with_content = provider.get_tracer(NAME), with_content
     add_log_source(_log_fields)
 

@@ -30,7 +30,8 @@ _PRIVATE_V4 = tuple(
     )
 )
 _PUBLIC_V6 = IPv6Network("2000::/3")
-# Exceptions within 2000::/3: protocol assignments with Teredo, documentation, 6to4 (embeds IPv4) and AS112.
+# Ranges within 2000::/3 that are not public: protocol assignments with Teredo, documentation, 6to4 (embeds
+# IPv4) and AS112.
 _PRIVATE_V6 = tuple(
     map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
 )

@@ -26,7 +26,7 @@ from shared.platform.web_addresses import may_dial, page_address
 
 MAX_PAGE_BYTES = 5_000_000  # applies to the decompressed content
 MAX_REDIRECTS = 3
-TIMEOUT_S = 10.0  # for the whole page, including redirects
+TIMEOUT_S = 10.0  # time limit for a whole page, including redirects
 _PIECE_BYTES = 64 * 1024
 _AGENT = "Groundwork (reads a page for a person)"
 AGENT_NAME = "Groundwork"
@@ -87,7 +87,8 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
         return ClientSession(
             connector=TCPConnector(socket_factory=dialled, force_close=True, use_dns_cache=False),
             headers={"User-Agent": _AGENT, "Accept-Encoding": "gzip"},
-            timeout=ClientTimeout(total=None),  # each call sets its own timeout
+            # The session has no time limit, because each call sets its own.
+            timeout=ClientTimeout(total=None),
             cookie_jar=DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -123,7 +124,7 @@ class WebPages:
         except (ClientError, OSError, ValueError, zlib.error) as failed:
             if isinstance(failed, InvalidQueryError):
                 raise
-            # Use one message for all causes, so that it reveals nothing about private networks.
+            # All causes result in the same message, so that it reveals nothing about private networks.
             raise DependencyError(
                 "The page is unreachable or its address is not public.", "Try another page."
             ) from None

@@ -65,7 +65,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class StreamedAnswer:
-    """Metadata collected from the chunks of a streamed answer: usage, finish reason and tool calls.
+    """Accumulator for the chunks of a streamed answer. It returns their text and collects usage, finish
+    reason and tool calls.
 
     Attributes:
         answering: whether any chunk had a choice, even an empty one.
@@ -80,7 +81,7 @@ class StreamedAnswer:
     def take(self, chunk: "ChatCompletionChunk") -> str:
         """Process a chunk and return the text in it."""
         self.usage = read_usage(chunk.usage) or self.usage
-        for choice in chunk.choices:  # the chunk with the usage and Azure's first chunk have none
+        for choice in chunk.choices:  # Azure's first chunk and the chunk with the token usage have no choices
             self.answering = True
             self.ending = choice.finish_reason or self.ending
             self.refused = self.refused or bool(choice.delta.refusal)
@@ -121,10 +122,11 @@ class StreamedAnswer:
 
 
 MODEL_SETTING = "CHAT_MODEL"
-ROOM_TOKENS = 3_000  # as `reasoning_room_tokens`
+ROOM_TOKENS = 3_000  # extra output tokens for hidden reasoning, like the setting `reasoning_room_tokens`
 TURN = "converse"
 _SHORT = frozenset({"plan", "repair", "rewrite", "rerank", "grade", "summarise_turns"})
-_LENGTH_SLACK = 1.1  # of the output limit: some endpoints count tokens differently from how they cut
+# Factor on the output limit, because some endpoints count tokens differently when they enforce it.
+_LENGTH_SLACK = 1.1
 Features = frozenset[Feature]
 Render = Callable[[Features], ChatRequest]
 
@@ -158,7 +160,7 @@ class OpenAIChatModel(DeployedModel):
         self._has_followed_schema = False
         self._efforts = efforts or Efforts()
         self._room_tokens = room_tokens
-        self._roomy: set[str] = set()  # call names whose replies needed the extra tokens
+        self._roomy: set[str] = set()  # names of calls whose replies needed extra tokens for hidden reasoning
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -192,7 +194,7 @@ class OpenAIChatModel(DeployedModel):
             lambda supported: output_request(prompt, output, supported & without_schema, correction),
         )
         value = read_output(turn.text, output)
-        self._memory.learn(without_schema, self._model)  # it accepted the schema but ignored it
+        self._memory.learn(without_schema, self._model)  # the endpoint accepted the schema but ignored it
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
@@ -295,7 +297,9 @@ class OpenAIChatModel(DeployedModel):
     async def _generate(
         self, name: str, limits: CallLimits, render: Render
     ) -> AsyncGenerator[str | StreamedAnswer, None]:
-        """Yield pieces of text, then the `StreamedAnswer`, which the caller must check."""
+        """Yield pieces of text, then a `StreamedAnswer` with the metadata. The caller must call `check` on
+        it.
+        """
         deadline = Deadline(limits.timeout_s)
         while True:
             started = time.perf_counter()
@@ -313,7 +317,7 @@ class OpenAIChatModel(DeployedModel):
                         is_empty = False
                         yield piece
             finally:
-                await chunks.close()  # stops the generation if the reader has left
+                await chunks.close()  # closing the stream stops the generation if the reader has disconnected
             if rest := thoughts.feed(text.finish()) + thoughts.finish():
                 is_empty = False
                 yield rest
@@ -366,7 +370,8 @@ class OpenAIChatModel(DeployedModel):
             return None if chunk is None else answer.take(chunk)
 
     def _no_pictures(self) -> ConfigurationError:
-        # Record this without a successful request, because no request can leave out the picture.
+        # A picture can't be left out of the request, so no successful request will reveal the missing
+        # feature. Record it now.
         self._memory.learn(self._memory.features - {"images"}, self._model)
         return ConfigurationError(
             f"The model of {self._endpoint.name} does not accept pictures.",

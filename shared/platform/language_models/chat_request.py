@@ -144,7 +144,7 @@ def _picture_part(url: str) -> dict[str, Any]:
 
 
 def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
-    # The protocol has other kinds of calls, but only functions are offered.
+    # The protocol also defines other kinds of calls, but the app offers only functions.
     calls = [call for call in message.tool_calls or () if call.type == "function"]
     return with_distinct_ids(
         [
@@ -171,7 +171,7 @@ _NONE: frozenset[Feature] = frozenset()
 _LIMITS: tuple[Feature, ...] = (
     "max_completion_tokens",
     "max_tokens",
-)  # request fields with the same names as the features
+)  # features whose names are also those of the request fields
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,8 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
     """
     try:
         yield
-    except GroundworkError:  # already an error of the app; one of these is also a ValueError
+    # Already an error of the app; must come first, because a `ConfigurationError` is also a `ValueError`.
+    except GroundworkError:
         raise
     except load("openai", "OpenAIError") as error:
         raise from_openai(error, dependency, model_setting) from None
@@ -85,7 +86,8 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
     except TimeoutError:
         raise timed_out(dependency) from None
     except (AttributeError, LookupError, TypeError, ValueError):
-        # The SDK doesn't validate responses, so a body in another format fails when it is accessed.
+        # The SDK doesn't validate responses, so a malformed body raises one of these errors when it is
+        # accessed.
         raise protocol_error(dependency) from None
 
 

@@ -24,7 +24,8 @@ Answer = TypeVar("Answer")
 # Statuses for unsupported features: 400 by OpenAI and LM Studio, 404 by OpenRouter, 422 by servers based on
 # pydantic, 501 by llama.cpp.
 _REFUSALS = frozenset({400, 404, 422, 501})
-_MOST_CHARS = 2000  # of an error message; some endpoints echo the whole request
+# Limit on the part of an error message that is searched; some endpoints echo the whole request.
+_MOST_CHARS = 2000
 
 # Patterns of error messages by feature, most likely first. Only features that the request used are
 # considered.
@@ -36,7 +37,8 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("json_schema", re.compile(r"json_schema|response_format|structured.?output|grammar|guided")),
     ("json_object", re.compile(r"json_object|response_format|json.?mode")),
     ("tools", re.compile(r"\btools?\b|tool_choice|tool.?call|function.?call")),
-    # Strict patterns, because a picture may also be rejected as too large or as an unsupported type.
+    # These patterns are strict, because a picture may also be rejected as too large or as an unsupported
+    # type.
     (
         "images",
         re.compile(
@@ -58,11 +60,13 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
 
 _LIMITS: frozenset[Feature] = frozenset({"max_completion_tokens", "max_tokens"})
 
-# The endpoint knows the field, but rejects this value, or any effort in combination with tools.
+# Matches errors of endpoints that know the field but reject this value, or any effort in combination with
+# tools.
 _OTHER_EFFORT = re.compile(r"value|one of|\btools?\b|enum|literal")
 _INSTEAD: dict[Effort, Effort] = {"none": "minimal", "minimal": "none"}
 
-# The value is too large, but the field is supported. Without the field, the answer would be unlimited.
+# Matches errors about a value that is too large. The field is supported, and without it the answer would be
+# unlimited.
 _TOO_MUCH = re.compile(r"too large|too long|at most|maximum|exceed|context")
 
 
@@ -70,7 +74,9 @@ class FeatureMemory:
     """The supported features of one model at one endpoint, shared by all calls of a process."""
 
     def __init__(self, configured: frozenset[Feature] | None = None) -> None:
-        """Set the supported features. None means that all are assumed to work until one is rejected."""
+        """Store the features set by the operator. With None, every feature is assumed to work until a request
+        with it is rejected.
+        """
         self._is_configured = configured is not None
         self._features = ALL_FEATURES if configured is None else configured
         self._efforts: dict[tuple[Effort, bool], Effort | None] = {}
@@ -137,8 +143,8 @@ class FeatureMemory:
         return None
 
     def rejected_feature(self, error: "APIStatusError", used: frozenset[Feature]) -> Feature | None:
-        """Return the feature that an error message reports as unsupported, or None if the error has another
-        cause.
+        """Return the first of the `used` features that an error message reports as unsupported, or None if
+        the error has another cause.
         """
         if self._is_configured or error.status_code not in _REFUSALS:
             return None
@@ -169,7 +175,8 @@ def _words(body: object) -> Iterator[str]:
     for name in ("param", "code", "message", "error", "raw"):
         if isinstance(text := body.get(name), str):
             yield text
-    if isinstance(inside := body.get("metadata"), dict):  # OpenRouter puts the provider's message here
+    # OpenRouter puts the error message of the provider into this field
+    if isinstance(inside := body.get("metadata"), dict):
         yield from _words(inside)
     yield from _details(body.get("detail"))
 

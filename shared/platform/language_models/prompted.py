@@ -36,7 +36,9 @@ class DeltaText:
         self._decoder = codecs.getincrementaldecoder(_UTF_16)("replace")
 
     def feed(self, delta: str) -> str:
-        """Return the text of this delta, except for a trailing half of a surrogate pair."""
+        """Return the text of this delta. If it ends with the first half of a surrogate pair, keep that half
+        for the next call.
+        """
         return self._decoder.decode(delta.encode(_UTF_16, "surrogatepass"))
 
     def finish(self) -> str:
@@ -89,7 +91,7 @@ def without_thoughts(text: str) -> str:
     return thoughts.feed(text) + thoughts.finish()
 
 
-_MOST_STARTS = 20  # opening braces to try, because prose may contain many
+_MOST_STARTS = 20  # limit on the opening braces to try, because prose may contain many
 
 
 class JsonObject(NamedTuple):
@@ -266,7 +268,7 @@ def with_parsed_calls(turn: ModelTurn) -> ModelTurn:
 
 def _in_words(message: Message) -> Message:
     if message.role == "tool":
-        # results are JSON, in which "\/" means "/"
+        # Escaping `</` as `<\/` is safe, because results are JSON, in which `\/` means `/`.
         content = _PROMPTED_TOOLS_CLOSING.sub(r"<\\/", message.text)
         return Message(role="user", text=f'<tool_result call_id="{message.call_id}">{content}</tool_result>')
     if not message.tool_calls:

@@ -1,4 +1,6 @@
-"""Parts of the OpenAI protocol that an endpoint may not support, and reasoning efforts. Types only."""
+"""Optional parts of the OpenAI protocol, which some endpoints don't support, and reasoning efforts. Types
+only.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -25,15 +27,15 @@ class Efforts:
 Feature = Literal[
     "json_schema",  # response_format of that type
     "json_object",  # response_format of that type
-    "tools",  # tools, tool_choice, messages of role tool
-    "stream_usage",  # stream_options: token usage at the end of a stream
-    "max_completion_tokens",  # the newer name of the limit of an answer
-    "max_tokens",  # its older name
-    "reasoning_effort",  # how much the model may think
-    "system_role",  # messages of role system
-    "images",  # pictures as parts of a message
-    "base64_vectors",  # encoding_format of embeddings
-    "dimensions",  # vectors that are shortened on demand
+    "tools",  # fields tools and tool_choice, and messages with the role tool
+    "stream_usage",  # field stream_options, which requests the token usage at the end of a stream
+    "max_completion_tokens",  # newer name of the field that limits the length of a reply
+    "max_tokens",  # older name of the same field
+    "reasoning_effort",  # field that controls how much hidden reasoning precedes a reply
+    "system_role",  # messages with the role system
+    "images",  # pictures as content parts of messages
+    "base64_vectors",  # the value base64 for the encoding_format of embeddings
+    "dimensions",  # field that requests shorter embedding vectors
 ]
 
 ALL_FEATURES: frozenset[Feature] = frozenset(get_args(Feature))

@@ -44,7 +44,9 @@ _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
 def provider_of(endpoint: Dependency) -> str:
-    """Return `gen_ai.provider.name` as far as the settings reveal it."""
+    """Return the value of the span attribute `gen_ai.provider.name` for an endpoint, as far as the settings
+    reveal it.
+    """
     return "azure.ai.openai" if endpoint.endpoint_setting.startswith("AZURE") else "openai"
 
 
