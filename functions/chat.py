@@ -65,7 +65,7 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
     """Start a run and stream its events. With `stream` false, the reply is the finished run as JSON; with
     `Prefer: respond-async`, it is an immediate 202.
     """
-    # measured before anything else, because a new process may take seconds to prepare
+    # Measured before anything else, because a new process may take seconds to prepare.
     arrived_at = datetime.now(UTC)
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))

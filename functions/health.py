@@ -47,7 +47,7 @@ class ReadinessView(Model):
 router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
 _READY_TIMEOUT_S = 5.0
-# lifetime of a cached probe result; without the cache, anonymous callers could overload the stores
+# Lifetime of a cached probe result; without the cache, anonymous callers could overload the stores.
 _KEPT_S = 3.0
 
 

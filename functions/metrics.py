@@ -23,7 +23,7 @@ from shared.quality.models import AnswerRecord, QualityMetrics
 from shared.quality.subagent_measures import ProfileMetrics, by_profile
 from shared.runs.models import Count
 
-# limited to a week, because each hour costs one query
+# Limited to a week, because each hour costs one query.
 Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]
 
 

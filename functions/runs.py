@@ -96,7 +96,7 @@ async def get_run_events(
         return Response(status_code=204)  # status 204 tells an EventSource to stop reconnecting
     close_if_dead = closer(client, run.run_id, services)
     if after and run.finished_at is None:
-        # checked at once, because clients often reconnect after the worker that served them died
+        # Checked at once, because clients often reconnect after the worker that served them died.
         await close_if_dead()
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, first_slice=journal)

@@ -52,7 +52,7 @@ router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
-# file suffixes of compressed variants by content coding, in order of preference
+# File suffixes of compressed variants by content coding, in order of preference.
 _SUFFIXES = {"br": ".br", "gzip": ".gz"}
 ASSETS = (
     "account.js",

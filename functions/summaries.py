@@ -200,7 +200,7 @@ async def _begin(summary_request: _SummaryRequest) -> RunRecord:
             record = await _store(claimed.resource_id if claimed else summary_id, summary_request)
         else:
             record = await current_record(existing, services.run_log)
-        # the context manager closes the summary if it can't be started
+        # The context manager closes the summary if it can't be started.
         async with complete_key(claimed, services.idempotency):
             await _start(record, summary_request, is_known=existing is not None)
         return record

@@ -1,4 +1,4 @@
-"""`make audit`: ask the running local stack to compare its stores, and exit with 0 only if they agree.
+"""`make audit`: make the running local stack compare its stores, and exit with 0 only if they agree.
 
 Like `python -m cli audit`, it calls the app over HTTP, but it signs an administrator token with the secret of
 the data folder.
@@ -16,7 +16,9 @@ _AUDITOR = SampleUser("auditor", "Auditor", department="", groups=())
 
 
 def main() -> int:
-    """Print all differences. Return 0 if there are none, 1 if there are some, and 2 if the audit failed."""
+    """Print all differences between the stores. Return 0 if there are none, 1 if there are some, and 2 if the
+    audit failed.
+    """
     try:
         settings = read_stack_settings(os.environ)
         if not (settings.data / FILE_NAME).exists():

@@ -13,8 +13,8 @@ from local.run_all.stack_settings import StackError
 
 POLL_S = 0.05
 PROBE_TIMEOUT_S = 2.0
-START_TIMEOUT_S = 90.0  # 1-4 s measured; much longer on a busy machine with cold files
-STOP_TIMEOUT_S = 20.0  # leaves the host time to finish running functions
+START_TIMEOUT_S = 90.0  # servers start in 1 to 4 s, but take much longer on a busy machine with cold files
+STOP_TIMEOUT_S = 20.0  # time for the host to finish running functions
 TAIL_LINES = 25
 
 
@@ -63,9 +63,9 @@ def start_child(
     file.
     """
     with log_path.open("ab") as log:
-        # In a separate process group, Ctrl-C reaches only the launcher, which stops all servers in order. Not
-        # a separate session, because Linux schedules sessions as groups and priorities would only apply
-        # within one.
+        # A separate process group ensures that Ctrl-C reaches only the launcher, which stops all servers in
+        # order. A separate session would be wrong, because Linux schedules sessions as groups and priorities
+        # would apply only within one.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

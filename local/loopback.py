@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 HOST = "127.0.0.1"
 USAGE_ERROR = 2
-GRACE_S = 2  # stalled replies are cut off after this time
+GRACE_S = 2  # seconds for replies in progress when the server stops; stalled ones are cut off
 
 
 def bind(port: int) -> socket.socket:
@@ -21,7 +21,8 @@ def bind(port: int) -> socket.socket:
     # asyncio disables Nagle's algorithm only if the protocol is given explicitly; otherwise it delays
     # responses by 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # Allow a restart while old connections are in TIME_WAIT. A port with a listener remains exclusive.
+    # This option allows a restart while old connections are in TIME_WAIT. A port with a listener remains
+    # exclusive.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
@@ -38,12 +39,12 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         app,
         log_level="error",
         access_log=False,
-        # Clients keep connections open between questions; closing one earlier would race with the next
+        # Clients keep connections open between questions. Closing one earlier would race with the next
         # request.
         timeout_keep_alive=300,
         timeout_graceful_shutdown=GRACE_S,
     )
-    # After its shutdown, uvicorn raises the signal again, which would kill the process.
+    # uvicorn raises the signal again after its shutdown, which would otherwise kill the process.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listener])

@@ -214,7 +214,7 @@ class Operation:
 
 # A reply of these routes may be a stream, so its links read the id from a header instead of the JSON body.
 _IDS_IN_HEADERS = {"run_id": "X-Run-Id"}
-# operations that return the id of a document that doesn't exist before the upload
+# Operations that return the id of a document that doesn't exist before the upload.
 _PROMISES = frozenset({"make_upload_ticket"})
 
 

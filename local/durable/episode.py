@@ -110,8 +110,8 @@ def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
 def frame_events(
     events: Sequence[HistoryEvent], requests: Sequence[Request], ending: Completion | None, timestamp: str
 ) -> list[HistoryEvent]:
-    """Return an episode's history events in order, enclosed in OrchestratorStarted and
-    OrchestratorCompleted.
+    """Return the history events of an episode in order: OrchestratorStarted, `events`, one scheduling event
+    per request, the end of the execution if `ending` is given, and OrchestratorCompleted.
     """
     scheduled = [scheduling_event(request, timestamp) for request in requests]
     ended = []

@@ -49,7 +49,7 @@ class EpisodeRunner:
         self._is_held = True
 
     def release(self, but: Collection[str]) -> None:
-        """Start the deferred episodes. Instances in `but` stay deferred until they are woken again."""
+        """Start the deferred episodes. Instances in `but` remain deferred until another call of `wake`."""
         self._is_held = False
         for instance_id in self._news - set(but):
             self.wake(instance_id)
@@ -72,12 +72,12 @@ class EpisodeRunner:
     async def _run(self, instance_id: str) -> None:
         try:
             while instance_id in self._news and not self._stopping:
-                # Let all pending results arrive first, so that a single replay covers them.
+                # Yield to the event loop, so that results that are already pending arrive before the replay.
                 await asyncio.sleep(0)
                 self._news.discard(instance_id)
                 await self._run_episode(instance_id)
         except Exception:  # noqa: BLE001  # a defect in one instance must not end the others
-            # Nothing was written, so the episode is retried at the next event or start.
+            # The failed episode has written nothing, so it is retried at the next event or start.
             _LOG.exception("durable.episode_broken instance_id=%s", instance_id)
         finally:
             del self._running[instance_id]
@@ -137,8 +137,8 @@ class EpisodeRunner:
 
 def _warn_if_ahead(instance: Instance, outcome: ReplayOutcome) -> None:
     if outcome.unreached:
-        # The SDK and this host count actions independently, so from here on their sequence numbers may
-        # differ.
+        # The SDK and this host count actions independently, so their sequence numbers may differ from here
+        # on.
         _LOG.warning(
             "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator continued "
             "while the host still awaits an earlier task; see Traps in docs/internals/durable-executor.md",

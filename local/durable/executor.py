@@ -24,7 +24,7 @@ from local.durable.store import Store
 from local.durable.task_hub import TaskHub
 from local.durable.work import ActivityWork, TaskKey, TimerWork
 
-# The event loop's clock stops while a machine sleeps, so timers check the wall clock at least this often.
+# Longest time between checks of the wall clock. The clock of the event loop stops while a machine sleeps.
 _MAX_WAIT_S = 60.0
 
 
@@ -129,7 +129,7 @@ class ActivityPool:
             event_type=EventType.TASK_FAILED,
             timestamp=utc_text(self._clock.now()),
             task_scheduled_id=work.key.task_id,
-            # The wording follows TaskActivityShim.cs.
+            # The wording follows TaskActivityShim.cs of the real extension.
             reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
             details=_storable(details),
         )
@@ -301,7 +301,7 @@ class _Running:
         await asyncio.gather(*self._background, return_exceptions=True)
         self._timers.stop()
         await asyncio.gather(self._episodes.stop(), self._activities.stop())
-        # The last episode may have dispatched more work.
+        # The last episode may have dispatched more work, so timers and activities are stopped after it.
         self._timers.stop()
         await self._activities.stop()
         self._store.beat(None)

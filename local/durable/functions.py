@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class ActivityFailed(Exception):  # noqa: N818  # part of the history (TaskFailed), not an error of this process
-    """Error raised if an activity failed, with the texts for its TaskFailed event.
+    """Error raised if an activity failed. It contains the texts for the TaskFailed event.
 
     Attributes:
         reason: message of the exception, for `TaskFailed.Reason`.
@@ -34,8 +34,8 @@ class AppFunctions(Protocol):
         ...
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """Run an orchestrator for one episode. The input is a trigger and the result a state, both JSON of
-        the out-of-process protocol.
+        """Run one episode of an orchestrator. Its trigger and the returned state are JSON of the
+        out-of-process protocol.
 
         The call may block the event loop, because an episode is short.
 
@@ -56,7 +56,9 @@ class AppFunctions(Protocol):
 
 
 def unknown_function(name: str, kind: str, known: Collection[str]) -> str:
-    """Return the real host's message for an unknown function. `kind` is "activity" or "orchestrator"."""
+    """Return the error message of the real host for an unknown function. `kind` is "activity" or
+    "orchestrator".
+    """
     names = "', '".join(sorted(known))
     return (
         f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. Additional info: "

@@ -50,7 +50,7 @@ class HistoryEvent(BaseModel):
 
     event_type: EventType
     event_id: int = -1
-    # May stay False: the SDK also derives it from the last OrchestratorStarted event.
+    # This may stay False, because the SDK also derives it from the last OrchestratorStarted event.
     is_played: bool = False
     timestamp: str
     name: str | None = None

@@ -22,7 +22,7 @@ RPC_PREFIX = "/durabletask"
 WEBHOOK_PREFIX = "/runtime/webhooks/durabletask"
 
 
-# In each URL, the SDK replaces the text of managementUrls["id"] with an instance id.
+# Placeholder for the instance id. The SDK replaces the text of managementUrls["id"] in each URL.
 _ID_PLACEHOLDER = "INSTANCEID"
 
 
@@ -42,7 +42,7 @@ def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX
 
 
 def management_urls(webhook_url: str, instance_id: str, task_hub: str) -> dict[str, str]:
-    """Return the URLs of the operations on one instance. A start request is answered with this document."""
+    """Return the URLs of the operations on one instance. The reply to a start request contains them."""
     instance = f"{webhook_url}/instances/{quote(instance_id, safe='')}"
     hub = f"taskHub={quote(task_hub, safe='')}&connection=Storage"
     return {
@@ -106,8 +106,8 @@ def status_document(
 def history_document(
     events: Sequence[HistoryEvent], *, show_input: bool, show_output: bool
 ) -> list[JsonValue]:
-    """Return the history as readable JSON. The event that ends an activity or sub-orchestration absorbs the
-    one that scheduled it.
+    """Return the history as readable JSON. The event that ends an activity or sub-orchestration is merged
+    with the one that scheduled it.
     """
     scheduled = {event.event_id: event for event in events if event.event_type in SCHEDULING}
     ended = {event.ended_id for event in events if event.event_type in COMPLETIONS}
@@ -156,7 +156,7 @@ def _whole_seconds(timestamp: str) -> str:
 
 
 _CONTINUATION_HEADER = "x-ms-continuation-token"
-_DEFAULT_PAGE_SIZE = 100  # default of OrchestrationStatusQueryCondition.cs
+_DEFAULT_PAGE_SIZE = 100  # default page size in OrchestrationStatusQueryCondition.cs
 _POLL_AGAIN_S = "5"
 
 

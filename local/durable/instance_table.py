@@ -27,8 +27,8 @@ _NO_LIMIT = -1
 
 @dataclass(frozen=True)
 class InstanceFilter:
-    """Criteria for listing instances; None matches everything. Times are ISO 8601 text, and both limits are
-    inclusive.
+    """Criteria for listing instances. A criterion of None matches everything. Times are ISO 8601 text, and
+    both limits are inclusive.
     """
 
     created_from: str | None = None

@@ -1,4 +1,4 @@
-"""Orchestration instances as stored, and the error for an instance id in use."""
+"""Data model of stored orchestration instances, and the error for an instance id that is in use."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -16,12 +16,12 @@ from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_even
 from local.durable.instances import Instance
 from local.durable.work import ReplayFailed
 
-_MAX_CUSTOM_STATUS_KB = 16  # limit of SetCustomStatus in DurableOrchestrationContext.cs
+_MAX_CUSTOM_STATUS_KB = 16  # the limit that SetCustomStatus in DurableOrchestrationContext.cs enforces
 
 OUT_OF_PROC_LABEL = "$OutOfProcData$:"
 
-# Events that the SDK doesn't use, so they aren't sent. Parsing their timestamps (30 us each) in every episode
-# would take half the time of a long sequential orchestration.
+# These events are not sent, because the SDK ignores them. Parsing their timestamps (30 us each) in every
+# episode would take half the time of a long sequential orchestration.
 _UNREAD = SCHEDULING | {EventType.ORCHESTRATOR_COMPLETED}
 
 
@@ -65,7 +65,7 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
         raise ReplayFailed(unknown_function(name, "orchestrator", functions.orchestrators()))
     try:
         state_json = await functions.run_orchestrator(name, trigger)
-    except Exception as error:  # the contract allows any exception of the application or the SDK
+    except Exception as error:  # app code or the SDK may raise any exception
         _, label, state_json = str(error).partition(OUT_OF_PROC_LABEL)
         if not label:
             raise ReplayFailed(f"Orchestrator function '{name}' failed: {error}") from error

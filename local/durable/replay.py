@@ -49,8 +49,8 @@ class HostTask:
         self._callback: Callable[[bool], None] | None = None
 
     def then(self, callback: Callable[[bool], None]) -> None:
-        """Call `callback` with the task's `failed` flag when it finishes, or now if it already has. Only one
-        callback is kept.
+        """Call `callback` with the task's `failed` flag when the task finishes, or immediately if it has
+        finished. A later callback replaces an earlier one.
         """
         if self.done:
             callback(self.failed)
@@ -240,7 +240,8 @@ class _Replay:
         if self._buffered[name]:
             self._buffered[name].popleft()
             return _finished()
-        # Waiters form a stack: the newest waiter gets the event, so waiters abandoned by a WhenAny never do.
+        # Waiters form a stack, in which the newest one gets the event. Waiters that a WhenAny abandoned thus
+        # never get one.
         self._waiting[name].append(task := HostTask())
         return task
 
@@ -303,7 +304,7 @@ class _Replay:
             self._buffered[name].append(event)
 
     def _confirm(self, event: HistoryEvent) -> None:
-        """Match a scheduling event with the request of the same sequence number."""
+        """Match a scheduling event in the history with the request that has the same sequence number."""
         request = self.unconfirmed.pop(event.event_id, None)
         expected = REQUEST_OF_EVENT[event.event_type]
         description = None if request is None else describe(type(request), getattr(request, "name", None))

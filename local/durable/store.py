@@ -25,12 +25,12 @@ class Store:
         self.database.close()
 
     def last_heartbeat(self) -> float | None:
-        """Return the Unix time of the last heartbeat, or None if the executor was stopped in order."""
+        """Return the Unix time of the last heartbeat, or None if the executor was stopped properly."""
         rows = self.database.rows("SELECT at FROM heartbeat")
         return rows[0]["at"] if rows else None
 
     def beat(self, at: float | None) -> None:
-        """Store a heartbeat at the given Unix time, or delete it with None after an orderly stop."""
+        """Store the time of a heartbeat in Unix seconds. None deletes it, which marks a proper stop."""
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM heartbeat")
             if at is not None:

@@ -14,12 +14,12 @@ from local.durable.instance_table import InstanceFilter, InstancePage
 from local.durable.instances import Instance, RuntimeStatus
 from local.durable.store import Store
 
-_MAX_INSTANCE_ID_LENGTH = 100  # limit in DurableClient.cs
+_MAX_INSTANCE_ID_LENGTH = 100  # the limit in DurableClient.cs
 _INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 
 
 class InvalidRequest(Exception):  # noqa: N818  # the caller's mistake, answered with 400
-    """Error raised for an argument that the host rejects, with its message."""
+    """Error raised for an argument that the real host rejects. Its message is that of the real host."""
 
 
 class TaskHub:

@@ -51,13 +51,13 @@ def _run(arguments: argparse.Namespace) -> bool:
     listener = _bind(arguments.port)
     folder, _ = locate(arguments.app)
     fill_environment(folder, os.environ)
-    # `func start` sets these variables too.
+    # The command `func start` sets these variables too.
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
     os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{arguments.port}")
     options = read_host_options(folder)
     base_url = f"http://{ADDRESS}:{arguments.port}"
     worker = Worker(("--app", arguments.app, "--base-url", base_url), os.environ)
-    # Import these only now, while the worker process imports the app.
+    # These modules are imported late, so that the worker process imports the app at the same time.
     from local.host.functions_host import FunctionsHost
     from local.host.serving import serve
 
@@ -74,7 +74,8 @@ def _run(arguments: argparse.Namespace) -> bool:
 
 
 def _bind(port: int) -> socket.socket:
-    """Return a socket that listens on the port. Called before anything else starts.
+    """Return a socket that listens on the port. Call this first, so that a busy port is reported before
+    anything else starts.
 
     Raises:
         PortBusyError: another process uses the port.
@@ -85,8 +86,8 @@ def _bind(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
-        # Listen already, so that functions that call the durable API during the start wait instead of
-        # failing.
+        # The socket listens early, so that functions that call the durable API during the start wait instead
+        # of failing.
         listener.listen(128)
     except OSError as error:
         listener.close()

@@ -60,7 +60,8 @@ class BlobJournal:
     def __init__(self, path: Path) -> None:
         self._database = open_database(path, SCHEMA)
         rows = self._database.execute("SELECT function, place, name, etag FROM blob_receipts")
-        # Kept in memory, because listings compare every blob up to twice a second.
+        # Kept in memory, because every listing (up to two per second) is compared with it. The nested keys
+        # are place, blob name and function; the value is an etag.
         self._etags: dict[str, dict[str, dict[str, str]]] = {}  # place -> name -> function -> etag
         for function, place, name, etag in rows:
             self._remember(BlobVersion(function, place, name, etag))

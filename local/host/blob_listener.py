@@ -64,7 +64,8 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                 )
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
-            storage.container(connection, container)  # raises an error at start if the connection is missing
+            # Called for its error, which ends the start if the connection is missing.
+            storage.container(connection, container)
             triggers.append(BlobTrigger(function, connection, container))
     return triggers
 
@@ -83,12 +84,12 @@ def container_of(path: str) -> str:
 
 
 LISTING_PAUSE_S = 0.5
-# pause as a multiple of the time a listing took, so that large containers don't occupy a core
+# Pause after a listing, as a multiple of its duration, so that large containers don't occupy a core.
 LISTING_SHARE = 9
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
-MAX_PARALLEL, POISON_THRESHOLD = 8, 5  # the defaults of the real host
+MAX_PARALLEL, POISON_THRESHOLD = 8, 5  # same values as in the real host
 POISON_QUEUE = "webjobs-blobtrigger-poison"
 DELETION_QUEUE_SETTING = "LOCAL_BLOB_DELETED_QUEUE"
 DEFAULT_DELETION_QUEUE = "blob-deleted"
@@ -138,8 +139,8 @@ class BlobListener:
             await asyncio.sleep(HANDLING_PAUSE_S)
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running calls, at most `grace_s` seconds. The others are cancelled and repeated after the
-        next start.
+        """Wait at most `grace_s` seconds for running calls. Calls that take longer are cancelled and repeated
+        after the next start.
         """
         if not self._handling:
             return
@@ -159,7 +160,7 @@ class BlobListener:
         try:
             listed = await self._storage.lister.etags(container)
         except ResourceNotFoundError:
-            return  # a container that doesn't exist (yet) is no reason to report its blobs as deleted
+            return  # a missing container doesn't mean that its blobs were deleted, so report nothing
         self._journal.record(
             BlobVersion(trigger.function.name, place, name, etag)
             for name, etag in listed.items()
@@ -176,7 +177,8 @@ class BlobListener:
             return
         queue = self._storage.queue(DEFAULT_STORAGE, self._deletion_queue)
         for deletion in deletions:
-            # Send first: a crash in between then sends the message twice instead of losing it.
+            # The message is sent before the journal is updated, so that a crash in between repeats it instead
+            # of losing it.
             await self._storage.send(queue, deletion.message)
             self._journal.finish_deletion(deletion)
 
@@ -191,7 +193,7 @@ class BlobListener:
         self._journal.begin(event)
         try:
             await self._run(trigger, event.version.name)
-        except Exception:  # raised by app code or storage; either way, the event is retried
+        except Exception:  # app code or storage may raise any exception; the event is retried
             log.exception("function %s failed on blob %s", trigger.function.name, event.version.name)
             if event.tries + 1 >= POISON_THRESHOLD:
                 await self._poison(event, trigger)

@@ -137,7 +137,7 @@ def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
         raise AppError(f"there is no module {module_name} in {folder}; choose one with --app")
     try:
         module = importlib.import_module(module_name)
-    except ValueError as refused:  # raised by the app if a setting is invalid
+    except ValueError as refused:  # the app raises ValueError if a setting is invalid
         raise AppError(f"{module_name} failed to start. {refused}") from refused
     apps = {id(value): value for value in vars(module).values() if isinstance(value, func.FunctionRegister)}
     if len(apps) != 1:

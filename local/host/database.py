@@ -5,7 +5,9 @@ from pathlib import Path
 
 
 def open_database(path: Path, schema: str) -> sqlite3.Connection:
-    """Open the file, and create it with its tables if it is missing. The connection is in autocommit mode."""
+    """Open an SQLite file and create its missing tables with `schema`. The connection is in autocommit
+    mode.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
     # With a write-ahead log, a killed process loses no committed transaction.

@@ -40,7 +40,7 @@ class HostedDurableFunctions:
         try:
             return await self._call(self._orchestrators[name], trigger_json)
         except WorkerLostError as lost:
-            # In this case, the real extension replays the history without a result and reports this error.
+            # The real extension replays the history without a result in this case, and reports this error.
             raise WorkerLostError(f"Non-Deterministic workflow detected: {lost}") from None
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:

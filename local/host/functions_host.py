@@ -32,8 +32,8 @@ GRACE_S = 5.0
 
 
 class DrainingApp:
-    """ASGI middleware that lets running requests finish when the host stops, at most GRACE_S seconds. Event
-    streams end immediately.
+    """ASGI middleware that lets running requests finish for at most GRACE_S seconds when the host stops.
+    Event streams end immediately.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -190,7 +190,7 @@ class FunctionsHost:
                 Mount(WEBHOOK_PREFIX, routes=durable_routes),
             ],
             redirect_slashes=False,
-            # a Mount at "/" would not match paths that contain a line break
+            # Used as the default route, because a Mount at "/" would not match paths with a line break.
             default=SignIn(front, os.environ),
         )
 

@@ -47,7 +47,7 @@ class Guard:
         headers = Headers(scope=scope)
         own_host = headers.get("host", "")
         if not _is_loopback(f"//{own_host}") or headers.get("origin") not in (None, f"http://{own_host}"):
-            return 403  # forbidden: DNS rebinding, or a request from a page of another site
+            return 403  # status 403 for DNS rebinding and for requests from pages of other sites
         key = headers.get("x-functions-key") or QueryParams(scope["query_string"]).get("code", "")
         if path.startswith(_KEYED) and not secrets.compare_digest(key.encode(), self._key):
             return 401

@@ -20,11 +20,11 @@ from local.host.settings import AppError, HostOptions
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
 from local.host.worker_process import Body, Worker, WorkerLostError
 
-# Headers of a single connection, which must not be forwarded. The server sets the length itself.
+# These headers apply to a single connection, so they aren't forwarded. The server sets Content-Length itself.
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
 
-_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # the limits of Kestrel
+_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # same values as in Kestrel
 
 
 _NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")
@@ -122,7 +122,8 @@ class HttpFront:
         self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send
     ) -> None:
         headers = request.headers
-        # In the real host, a request with non-ASCII headers never reaches its function.
+        # In the real host, a request with non-ASCII headers never reaches its function. Here, an invalid
+        # invocation id has the same effect.
         is_lost = any(not value.isascii() for _, value in request.scope["headers"])
         headers.add(INVOCATION_HEADER, "lost" if is_lost else str(call["id"]))
         headers[CALL_HEADER] = json.dumps(call)
@@ -136,7 +137,8 @@ class HttpFront:
                 headers_out = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
                 start = {"type": "http.response.start", "status": answer.status, "headers": headers_out}
                 async for piece in answer.content.iter_any():
-                    if not has_begun:  # status and headers are sent together with the first byte
+                    # The status and headers are sent together with the first piece of the body.
+                    if not has_begun:
                         has_begun = True
                         await send(start)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})

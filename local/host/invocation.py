@@ -26,11 +26,12 @@ class Invoker:
 
     def __init__(self, client_binding: str) -> None:
         self._client_binding = client_binding
-        # As in the real worker, the default is the number of cores + 4.
+        # If the variable is unset, the default of Python applies as in the real worker: the number of cores +
+        # 4.
         count = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
         self._threads = ThreadPoolExecutor(int(count) if count else None, thread_name_prefix="function")
         self._count_lock = threading.Lock()
-        self.running_threads = 0  # includes threads of cancelled calls, which cannot be killed
+        self.running_threads = 0  # this count includes threads of cancelled calls, which can't be killed
 
     async def run(self, function: HostedFunction, trigger: Datum, metadata: Mapping[str, Datum]) -> object:
         """Convert the trigger's wire value, call the function with it and return the result.
@@ -69,7 +70,8 @@ class Invoker:
     def _arguments(self, function: HostedFunction, argument: object) -> dict[str, object]:
         arguments: dict[str, object] = {function.trigger_parameter.name: argument}
         for name, parameter in function.inputs.items():
-            if name not in arguments:  # a durableClient, the only other input binding that this host supports
+            # This parameter is a durableClient, the only other input binding that this host supports.
+            if name not in arguments:
                 arguments[name] = decode(parameter, Datum(type="string", value=self._client_binding), {})
         return arguments
 

@@ -20,7 +20,7 @@ from local.host.storage import StorageClients
 from local.host.wire import Call, FunctionDocument, Value, json_value, text_value
 from local.host.worker_process import Worker
 
-BATCH_SIZE = 16  # the default of the real host, like all values here that host.json could override
+BATCH_SIZE = 16  # default of the real host, like all values here that host.json could override
 SHORTEST_PAUSE_S = 0.1
 LEASE_S = 30
 RENEWAL_S = 10.0
@@ -82,7 +82,7 @@ class QueueListener:
             await asyncio.sleep(pause_s if not count else 0)
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running calls, at most `grace_s` seconds. The other calls are cancelled, and their
+        """Wait at most `grace_s` seconds for running calls. Calls that take longer are cancelled, and their
         messages reappear when the lease expires.
         """
         if not self._handling:
@@ -110,7 +110,7 @@ class QueueListener:
                 if count == free:
                     break
         except ResourceNotFoundError:
-            return 0  # the queue has not been created yet
+            return 0  # the queue doesn't exist yet
         except AzureError as error:
             log.warning("cannot read the queue %s: %s", self._queue_name, error.__class__.__name__)
             return 0
@@ -121,10 +121,10 @@ class QueueListener:
         renewal = asyncio.create_task(lease.keep())
         try:
             if (message.dequeue_count or 0) > self._options.max_dequeue_count:
-                await self._poison(lease)  # every attempt killed the host
+                await self._poison(lease)  # every attempt has killed the host, so don't try again
                 return
             await self._run(message)
-        except Exception:  # raised by app code; the message is retried
+        except Exception:  # app code may raise any exception; the message is retried
             log.exception("function %s failed on a message of %s", self.function.name, self._queue_name)
             await self._retry_later(lease)
         else:
@@ -143,7 +143,7 @@ class QueueListener:
             else:
                 await lease.give_back()
         except AzureError as error:
-            # When the lease expires, the message reappears.
+            # No retry is needed, because the message reappears when its lease expires.
             log.warning("cannot release a message of %s: %s", self._queue_name, error.__class__.__name__)
 
     async def _poison(self, lease: "_Lease") -> None:
@@ -158,7 +158,8 @@ class _Lease:
     def __init__(self, queue: QueueClient, message: QueueMessage) -> None:
         self.message = message
         self._queue = queue
-        self._changing = asyncio.Lock()  # each change invalidates the receipt, so changes must not overlap
+        # The lock prevents concurrent changes, because each change invalidates the receipt.
+        self._changing = asyncio.Lock()
 
     async def keep(self) -> None:
         """Renew the lease repeatedly, until this coroutine is cancelled."""
@@ -179,7 +180,8 @@ class _Lease:
             try:
                 await self._queue.delete_message(self.message)
             except AzureError as error:
-                # The message reappears and is handled again; queues guarantee at-least-once delivery.
+                # The message will reappear and be handled again, which is allowed because queues guarantee
+                # at-least-once delivery.
                 log.warning("cannot delete a handled message: %s", error.__class__.__name__)
 
     async def _update(self, visible_in_s: int) -> None:

@@ -32,12 +32,12 @@ class PortBusyError(HostError):
 
 
 DEFAULT_STORAGE = "AzureWebJobsStorage"
-DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # the default of Flex Consumption
-DEFAULT_VISIBILITY_S = 300.0  # until Durable Functions redelivers the messages of a dead host
-DEFAULT_LEASE_S = 30.0  # of Durable Functions partitions; fixed in the real host
+DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # same default as in the Flex Consumption plan
+DEFAULT_VISIBILITY_S = 300.0  # time after which Durable Functions redelivers the messages of a dead host
+DEFAULT_LEASE_S = 30.0  # lease of a Durable Functions partition; fixed in the real host
 LEASE_SETTING = "LOCAL_HOST_LEASE_S"
 BODY_SETTING = "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"
-DEFAULT_BODY_BYTES = 104_857_600  # the default of the real host
+DEFAULT_BODY_BYTES = 104_857_600  # same default as in the real host
 OVERRIDE_PREFIX = "AzureFunctionsJobHost__"
 SETTING_REFERENCE = re.compile(r"%([^%]+)%")
 TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
@@ -48,7 +48,7 @@ class QueueOptions:
     """The options in `extensions.queues` of host.json."""
 
     max_dequeue_count: int = 5
-    max_polling_interval_s: float = 1.0  # the default of the real host, 60 s, is too slow for development
+    max_polling_interval_s: float = 1.0  # the default of 60 s in the real host is too slow for development
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class HostOptions:
     work_item_visibility_s: float = DEFAULT_VISIBILITY_S
     control_visibility_s: float = DEFAULT_VISIBILITY_S
     lease_s: float = DEFAULT_LEASE_S
-    max_parallel_activities: int = 16  # the real host's default is 10 per core
+    max_parallel_activities: int = 16  # the default in the real host is 10 per core
     max_body_bytes: int = DEFAULT_BODY_BYTES  # maximum size of a request body
 
 

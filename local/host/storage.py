@@ -23,7 +23,7 @@ from yarl import URL
 
 from local.host.settings import resolve_references, storage_connection
 
-PAGE_BLOBS = 5000  # blobs per listing page, the maximum of the service
+PAGE_BLOBS = 5000  # maximum number of blobs per listing page that the service allows
 TIMEOUT = aiohttp.ClientTimeout(total=60)
 SIGNATURE_LIFETIME = timedelta(minutes=15)
 
@@ -91,17 +91,18 @@ def _name(blob: ElementTree.Element) -> str:
     name = blob.find("Name")
     if name is None:
         return ""
-    # Names that XML cannot represent are percent-encoded.
+    # The service percent-encodes names that XML can't represent.
     return unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
 
 
-# The default retries take up to a minute. Few suffice, because listeners retry anyway and stops must be fast.
+# The default retries of the SDK take up to a minute. One is enough, because listeners retry anyway and the
+# host must stop fast.
 RETRIES: dict[str, Any] = {
     "retry_total": 1,
     "initial_backoff": 0.5,
     "increment_base": 0.5,
     "random_jitter_range": 0,
-    # Otherwise the transport reads ~/.netrc in a thread before every request.
+    # With True, the transport would read ~/.netrc in a thread before every request.
     "use_env_settings": False,
 }
 

@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS timer_status (
     function TEXT PRIMARY KEY, last TEXT NOT NULL, next TEXT NOT NULL, updated TEXT NOT NULL
 );
 """
-LONGEST_SLEEP_S = 30.0  # the wall clock jumps when a computer wakes from sleep
+# A timer must check the clock this often, because it jumps when a computer wakes from sleep.
+LONGEST_SLEEP_S = 30.0
 log = logging.getLogger(__name__)
 
 
@@ -115,7 +116,7 @@ class TimerListener:
     async def _run(self, status: TimerStatus, *, is_past_due: bool) -> TimerStatus:
         try:
             await self._call(status, is_past_due=is_past_due)
-        except Exception:  # raised by app code; the next run remains scheduled
+        except Exception:  # app code may raise any exception; the next run remains scheduled
             log.exception("function %s failed", self.function.name)
         now = datetime.now(UTC)
         following = TimerStatus(now, self._schedule.after(max(now, status.next)))

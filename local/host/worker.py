@@ -38,7 +38,7 @@ from local.host.settings import HostError, locate, read_host_options, set_up_log
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
 from local.host.worker_process import KEY_SETTING
 
-INNERMOST_FRAMES = 4  # traceback frames stored in the history; outer frames belong to this worker
+INNERMOST_FRAMES = 4  # number of traceback frames stored in the history; outer frames belong to this worker
 EXIT_CANNOT_START = 2
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class WorkerApp:
         self._invoker = invoker
         self._key = key
         self._web_app = _build_web_app(self._functions, invoker)
-        # Orchestrators have a separate pool, so that activities that fill the other pool can't block the
+        # Orchestrators run in a separate pool. Otherwise, activities that fill the pool would block the
         # orchestrations that wait for them.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
 
@@ -79,7 +79,7 @@ class WorkerApp:
             return await self._run_orchestrator(function, datum_of(call.trigger))
         try:
             return JSONResponse({"result": await self._run(function, call)})
-        except Exception as error:  # raised by app code; the host handles the failure
+        except Exception as error:  # app code may raise any exception; the host handles the failure
             log.warning("function %s failed", call.function, exc_info=True)
             details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
             return JSONResponse({"error": f"{type(error).__name__}: {error}", "details": details})
@@ -94,7 +94,7 @@ class WorkerApp:
         context = decode(function.trigger_parameter, trigger, {})
         call = functools.partial(function.call, **{function.trigger_parameter.name: context})
         try:
-            # Use a thread, so that an orchestrator that blocks by mistake doesn't block the worker.
+            # The orchestrator runs in a thread, so that one that blocks by mistake doesn't block the worker.
             state = await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except Exception as error:  # noqa: BLE001  # raised by the SDK if an orchestration failed
             return JSONResponse({"error": str(error), "details": ""})
@@ -105,7 +105,7 @@ class WorkerApp:
 
         async def send_if_reached(message: Any) -> None:
             if not call["reached"]:
-                await _never()  # the extension has no such route; the real worker would wait forever too
+                await _never()  # the extension has no such route, so the real worker would wait forever too
             await send(message)
 
         hidden = {CALL_HEADER.encode(), KEY_HEADER.encode()}
@@ -123,10 +123,11 @@ def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> AS
     async def catch_all(request):  # type: ignore[no-untyped-def]
         call = request.scope[CALL_HEADER]
         if request.headers.get(INVOCATION_HEADER) != call["id"]:
-            # The id comes from a client. The real worker would wait for that invocation forever too.
+            # The client sent an unknown invocation id, for which the real worker would wait forever too.
             await _never()
         call["reached"] = True
-        synchronizer.sync_route_params(request, {})  # fails for functions that read a catch-all parameter
+        # Raises an error for functions that read a catch-all parameter.
+        synchronizer.sync_route_params(request, {})
         return await _respond(invoker, functions[call["function"]], request)
 
     # FastAPI passes the request to a handler only if the parameter is annotated.
@@ -141,8 +142,8 @@ async def _respond(invoker: Invoker, function: HostedFunction, request: object) 
     try:
         response = await invoker.call(function, request)
     except HTTPException:
-        raise  # FastAPI, which the extension uses, converts it into a response
-    except Exception:  # app code: every exception becomes a 500
+        raise  # FastAPI, which the extension uses, converts this exception to a response
+    except Exception:  # app code may raise any exception, which becomes a 500
         log.exception("function %s failed", function.name)
         return PlainTextResponse("", status_code=500)
     if response is None:
@@ -214,9 +215,11 @@ def _end_with_host() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.host.worker", description=__doc__)
-    parser.add_argument("--socket", type=int, required=True, help="file descriptor of the listening socket")
+    parser.add_argument(
+        "--socket", type=int, required=True, help=("number of the file descriptor of the listening socket")
+    )
     parser.add_argument("--app", required=True)
-    parser.add_argument("--base-url", required=True, help="base URL of the host")
+    parser.add_argument("--base-url", required=True, help="URL under which the host is reachable")
     return parser.parse_args()
 
 

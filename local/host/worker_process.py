@@ -25,8 +25,8 @@ from local.host.wire import KEY_HEADER, Call, FunctionDocument, dump_call
 ADDRESS = "127.0.0.1"
 KEY_SETTING = "LOCAL_WORKER_KEY"
 RESTART_SETTING = "LOCAL_WORKER_RESTART_S"
-DEFAULT_RESTART_S = 2.0  # the real host took 2 to 8 s
-MAX_DEATHS = 3  # each within 30 minutes of the previous one; then the host exits, as the real one does
+DEFAULT_RESTART_S = 2.0  # delay before a dead worker is replaced; the real host took 2 to 8 s
+MAX_DEATHS = 3  # after this many deaths within 30 minutes of each other, the host exits, as the real one does
 DEATHS_WITHIN_S = 1800.0
 STOP_TIMEOUT_S = 10.0
 Body: TypeAlias = bytes | AsyncIterator[bytes] | None
@@ -60,7 +60,7 @@ class Worker:
         """
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
-        self.key = secrets.token_hex(16)  # shared secret of host and worker
+        self.key = secrets.token_hex(16)  # secret that the host and its worker share
         self._environment = {**environment, KEY_SETTING: self.key}
         self._timeout_s: float | None = None
         self._is_ready = False
@@ -171,13 +171,14 @@ class Worker:
 
     def _spawn(self) -> None:
         with socket.socket() as listener:
-            # Listen before the worker starts: a first request waits for it, and fails if it dies.
+            # The socket listens before the worker starts, so that an early request waits for the worker
+            # instead of failing.
             listener.bind((ADDRESS, 0))
             listener.listen(128)
             self._url = f"http://{ADDRESS}:{listener.getsockname()[1]}"
             number = listener.fileno()
             command = [sys.executable, "-m", "local.host.worker", "--socket", str(number), *self._arguments]
-            # When this process dies, the worker's stdin closes, which makes the worker exit.
+            # The worker exits when its stdin closes, which happens when this process dies.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=[number], env=self._environment
             )

@@ -8,14 +8,15 @@ from local.loopback import HOST, bind, serve
 
 def main() -> None:
     """Run the server. The process exits with 0 after a clean stop and with 2 if the port is in use."""
-    # The embedding threads already use both cores; a BLAS thread pool would compete with them. numpy reads
-    # this variable only when it is imported.
+    # numpy reads this variable when it is imported. The embedding threads already use both cores, so threads
+    # of BLAS would compete with them.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     arguments = read_arguments()
     with bind(arguments.port) as listener:
         from local.model_server.app import create_app
 
-        listener.listen(2048)  # clients that connect early wait in the backlog while the weights load
+        # The socket listens early, so that clients wait in the backlog while the weights load.
+        listener.listen(2048)
         print(f"model server: http://{HOST}:{arguments.port}/v1", flush=True)
         serve(create_app(arguments.key, arguments.token), listener)
 

@@ -34,9 +34,9 @@ from local.model_server.text.words import detect_language, stem, stems_of, topic
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
-CLOSE_TO_BEST = 0.95  # minimum score of the second and later sentences, as a share of the best score
+CLOSE_TO_BEST = 0.95  # further sentences must reach this share of the best score
 MAX_ROWS = 3
-NEAR_THE_QUESTION = 0.25  # passages with a lower score count as unrelated; unmeasured
+NEAR_THE_QUESTION = 0.25  # unmeasured; passages with a lower score count as unrelated to the question
 SUMMARY_SENTENCES = 7
 SENTENCES_PER_PARAGRAPH = 3
 PICTURE_LIKENESS = 0.25  # minimum cosine between question and caption for showing a picture; unmeasured
@@ -80,8 +80,8 @@ def find_question_message(request: ChatRequest) -> Message | None:
 
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Return the answer to a turn. If an earlier turn already answered, return only its gap tags. The text
-    starts with <answer> if the request offers tools.
+    """Return the answer to a turn, starting with <answer> if the request offers tools. If an earlier turn
+    already answered, return only its gap tags.
     """
     question = find_question_message(request) or request.last_user_message
     previous_text = "".join([text for text in request.texts_of("assistant") if text][-1:])

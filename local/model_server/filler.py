@@ -6,7 +6,7 @@ Supports what structured outputs may use: $ref, $defs, anyOf, enum, const, objec
 from pydantic import JsonValue
 
 FILLER_TEXT = "not known to the local model"
-MAX_DEPTH = 12  # limits the recursion of self-referential schemas
+MAX_DEPTH = 12  # nesting limit, which ends the recursion of self-referential schemas
 
 
 def fill(schema: JsonValue, root: JsonValue = None, depth: int = 0) -> JsonValue:

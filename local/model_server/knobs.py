@@ -126,7 +126,7 @@ FAULTS = tuple(
     drop=3 midstream=3 cut=20 garbage=content garbage=shape garbage=body garbage=protocol filter refuse
     toolloop=2 overtalk=2000""".split()
 )
-_NO_FAULT = 10  # outcomes without a fault, about a third of all outcomes
+_NO_FAULT = 10  # number of outcomes without a fault, about a third of all outcomes
 
 
 def draw(seed: int, request_number: int) -> str:

@@ -18,7 +18,8 @@ from local.model_server.text.words import content_words, detect_language, stem, 
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40
-# start of the text that is searched for labels and dates; later ones rarely describe the document
+# Only this many leading characters are searched for labels and dates, because later ones rarely describe the
+# document.
 TOP_CHARACTERS = 4_000
 BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
@@ -29,7 +30,7 @@ _AUTHOR = (
 )
 _DEPARTMENT = r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})"
 _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|minutes|bericht", re.IGNORECASE)
-# Letterheads and document types, which are often printed larger than the title.
+# Matches letterheads and document types, which are often printed larger than the title.
 _KIND = re.compile(
     r"securities and exchange commission|\bform \d|cookies?\b|\A\W*(?:invoice|rechnung|contents|inhalt)\W*\Z",
     re.IGNORECASE,

@@ -19,11 +19,11 @@ from local.model_server.text.passages import Passage, in_page_order, passages_of
 from local.model_server.text.ranking import best_of, is_supported, rank_passages
 from local.model_server.tools import Assignment, read_assignment
 
-MAX_SECTIONS = 6  # sections per report, the limit stated in the prompt
+MAX_SECTIONS = 6  # maximum number of sections per report, as stated in the prompt
 SENTENCES_OF_SECTION = 2
 MAX_CLAIMS = 8
-FIT_FOR_CLAIM = 0.7  # minimum score of a claim, as a share of the best score; unmeasured
-BACKED, UNSUPPORTED = 0.8, 0.1  # confidence; unmeasured
+FIT_FOR_CLAIM = 0.7  # unmeasured; claims must reach this share of the best score
+BACKED, UNSUPPORTED = 0.8, 0.1  # unmeasured values of the field `confidence`
 
 Values = dict[str, JsonValue]
 

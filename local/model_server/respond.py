@@ -1,4 +1,4 @@
-"""Dispatch of chat requests to the code that writes the reply. Runs in a worker thread, without I/O.
+"""Selection of the code that writes the reply to a chat request. Runs in a worker thread, without I/O.
 
 Tasks are recognised by the schema's name and the XML in the user message, never by a side channel, so a real
 model gets the same messages.

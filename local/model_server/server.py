@@ -27,7 +27,7 @@ from local.model_server.protocol.requests import ApiError, ChatRequest, Embeddin
 from local.model_server.respond import CHAT_MODEL, write_reply
 from local.model_server.tasks import task_of
 
-LATEST_CALLS = 200  # calls listed in the statistics; one question makes fewer
+LATEST_CALLS = 200  # number of calls listed in the statistics, more than one question makes
 
 
 @dataclass
@@ -85,9 +85,10 @@ class Stats:
 
 
 CHAT_WORKERS = 2
-EMBEDDING_WORKERS = 2  # a separate pool, so that embedding requests don't block chat
-MOST_URGENT_TEXTS = 8  # a question's searches or a small file; more texts per request are bulk
-PICTURE_TOKENS = 85  # the count that OpenAI bills for a low-detail picture
+EMBEDDING_WORKERS = 2  # size of a separate pool, so that embedding requests don't block chat
+# Enough for the searches of a question or a small file; larger requests have low priority.
+MOST_URGENT_TEXTS = 8
+PICTURE_TOKENS = 85  # number of tokens that OpenAI bills for a low-detail picture
 
 
 class ModelServer:

@@ -23,10 +23,10 @@ from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import passages_of, split_sentences, spread
 from local.model_server.text.words import stems_of, topic_stems
 
-MAX_WORDS = 200  # words per conversation summary, the limit stated in the prompt
+MAX_WORDS = 200  # maximum number of words per conversation summary, as stated in the prompt
 MAX_SENTENCE_WORDS = 40
 MAX_FINDINGS = 6
-MAX_METRICS = 10  # metrics per window, the limit stated in the prompt
+MAX_METRICS = 10  # maximum number of metrics per window, as stated in the prompt
 MAX_TAGS = 4
 MAX_STATEMENTS = 8
 MAX_NAME_WORDS = 8

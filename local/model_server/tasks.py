@@ -35,7 +35,7 @@ HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValu
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
-    # SQL written by rules would mostly be wrong.
+    # The model declines, because SQL written by rules would mostly be wrong.
     "SqlDraft": lambda *_: {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."},
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,

@@ -30,7 +30,7 @@ from local.model_server.text.ranking import subject_of
 RETRIEVE = "rag_semantic_search"
 WEB = "web_search"
 MAX_QUERY_CHARS = 200
-READY = "READY"  # the reply that the prompts request when no more tools are needed
+READY = "READY"  # reply that the prompts request when no more tools are needed
 _TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text", "snippet")
 _QUESTION_FIELDS = ("query", "question", "text")
 _PROFILES = ("evidence_builder", "doc_reader", "comparator", "web_verifier")

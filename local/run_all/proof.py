@@ -12,7 +12,7 @@ from samples.acl import ACCESS, SampleUser, readable_by
 from samples.questions import GIVEAWAYS, Expected
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
-# Fragments of prompts, which must never appear in an answer.
+# Matches fragments of prompts, which must never appear in an answer.
 _MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|gap|output_rules)\b")
 
 

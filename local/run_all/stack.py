@@ -175,7 +175,7 @@ class LocalStack:
         for name in names:
             self._until_healthy(name)
         connection_string = self.storage_connection_string
-        # Create the container first, because the blob trigger lists it as soon as the host starts.
+        # The container is created first, because the blob trigger lists it as soon as the host starts.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
         allow_uploads_from(connection_string, self.base_url)
         settings = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
@@ -245,7 +245,8 @@ class LocalStack:
         }[name]
         data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
         command = [sys.executable, "-m", module, "--port", str(self._port_of(name)), *data]
-        self._start(name, command, {"SERVER_KEY": key})  # not on the command line, which every user can read
+        # The key is not passed on the command line, which every user can read.
+        self._start(name, command, {"SERVER_KEY": key})
 
     def _port_of(self, name: str) -> int:
         return self.ports.search if name == SEARCH else self.ports.model

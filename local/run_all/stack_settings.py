@@ -18,7 +18,8 @@ class CallRefusedError(StackError):
         self.status = status
 
 
-HOST = "127.0.0.1"  # fixed, because nothing in the local stack may be reachable from other machines
+# Not configurable, because nothing in the local stack may be reachable from other machines.
+HOST = "127.0.0.1"
 DATA_SETTING = "GROUNDWORK_DATA"
 DEFAULT_DATA = Path(".local/data")
 PORT_SETTINGS = {
@@ -107,7 +108,7 @@ def _refuse_twins(chosen: Mapping[str, int]) -> None:
 
 def _take(name: str, port: int) -> socket.socket:
     probe = socket.socket()
-    # The servers set this too: a connection in TIME_WAIT doesn't make the port busy.
+    # The servers set this option too, so a connection in TIME_WAIT doesn't make the port busy.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         probe.bind((HOST, port))

@@ -11,10 +11,10 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 STANDARD: Final = "standard.lucene"
 KEYWORD: Final = "keyword"
-# Internal analyzer of the semantic ranker: English stems without question words, which say nothing about the
-# answer.
+# Name of the semantic ranker's internal analyzer, which stems English words and drops question words, because
+# they say nothing about the answer.
 QUESTION: Final = "groundwork.question"
-MAX_TOKEN_CHARS: Final = 300  # longer tokens are dropped, as in Lucene
+MAX_TOKEN_CHARS: Final = 300  # longer tokens are dropped, as by Lucene
 _WORD: Final = r"[\w--[\p{Han}\p{Hiragana}]]"
 _TOKEN: Final = rf"[\p{{Han}}\p{{Hiragana}}]|\d+(?:[.,;]\d+)+{_WORD}*|{_WORD}+(?:['’.]{_WORD}+)*"
 _QUESTION_WORDS: Final = (

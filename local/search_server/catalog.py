@@ -13,7 +13,7 @@ from local.search_server.schema import Schema
 from local.search_server.store import IndexStore, open_store
 
 _SUFFIX: Final = ".sqlite"
-# Field attributes that can change without rebuilding the index.
+# Attributes of a field that can change without rebuilding the index.
 _CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps"}
 
 

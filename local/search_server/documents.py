@@ -120,7 +120,7 @@ def _take_vectors(schema: Schema, properties: JsonObject) -> dict[str, Vector | 
     for vector_field in schema.vector_fields:
         if vector_field.path in properties:
             value = properties.pop(vector_field.path)
-            # Like null, an empty list clears the field.
+            # An empty list clears the field, as null does.
             dimensions = vector_field.definition.dimensions or 0
             vectors[vector_field.path] = (
                 edm.vector_of(value, dimensions, vector_field.path) if value else None

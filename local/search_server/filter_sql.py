@@ -94,8 +94,8 @@ def _constant(node: ast.Boolean, scope: _Scope) -> Sql:
 
 
 def _junction(node: ast.BoolOp, scope: _Scope) -> Sql:
-    """Compile a chain of `and` or `or` as a balanced tree, because SQLite rejects expressions nested deeper
-    than 1000.
+    """Compile a chain of `and` or `or` to SQL, as a balanced tree because SQLite rejects expressions nested
+    deeper than 1000.
     """
     operator = type(node.op)
     if operator not in (ast.And, ast.Or):
@@ -286,7 +286,7 @@ def _check_string_lambda(body: Node, *, universal: bool) -> None:
             )
 
 
-# All supported syntax; nodes missing from this table are rejected.
+# This table contains all supported syntax. Nodes that are missing from it are rejected.
 _COMPILERS: Final[dict[type[Node], Callable[..., Sql]]] = {
     ast.BoolOp: _junction,
     ast.UnaryOp: _negation,

@@ -17,7 +17,8 @@ from local.search_server.edm import SqlValue
 from local.search_server.errors import RequestError
 
 Node = ast._Node
-MAX_FILTER_CHARS: Final = 1_000_000  # unmeasured; the service limits only the whole request, to 16 MB
+# Unmeasured; the service limits only the size of the whole request, to 16 MB.
+MAX_FILTER_CHARS: Final = 1_000_000
 
 
 def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
@@ -184,7 +185,8 @@ def _number(literal: ast.Integer | ast.Float) -> SqlValue:
             return float(str(edm.canonical_scalar(edm.DOUBLE, literal.py_val, "$filter")))
         number = int(literal.py_val)
     except ValueError:
-        number = edm.MAX_INT64 + 1  # the literal has more digits than Python parses
+        # Python refuses to parse integers with this many digits, so treat the value as out of range
+        number = edm.MAX_INT64 + 1
     if abs(number) > edm.MAX_INT64:
         raise RequestError("Invalid expression: the number is out of range.")
     return number

@@ -18,7 +18,7 @@ from local.search_server.errors import RequestError, too_large
 from local.search_server.schema import JsonObject
 
 OPEN_PATH: Final = "/health"
-# numpy, tantivy and SQLite release the interpreter lock, so a few threads keep both cores busy.
+# A few threads keep both cores busy, because numpy, tantivy and SQLite release the interpreter lock.
 WORKER_THREADS: Final = 4
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -72,8 +72,8 @@ async def read_json(request: Request) -> JsonValue:
     """
     chunks: list[bytes] = []
     size = 0
-    # Read even a body that is too large to its end: a client interrupted while sending never sees the
-    # response.
+    # Even a body that is too large is read to its end, because a client that is interrupted while sending
+    # never sees the response.
     async for chunk in request.stream():
         size += len(chunk)
         if size <= MAX_BATCH_BYTES:
@@ -87,7 +87,8 @@ def parse_json(body: bytes) -> JsonValue:
     try:
         value: JsonValue = json.loads(body or b"{}", parse_constant=_refuse_constant)
         if _SURROGATE.search(body):
-            # An unpaired surrogate is valid JSON but can't be encoded as UTF-8 later.
+            # Encoding the value detects unpaired surrogates, which are valid JSON but can't be encoded as
+            # UTF-8 later.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RequestError(

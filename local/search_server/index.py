@@ -85,7 +85,8 @@ class BatchPlan:
         return document or Document({})
 
 
-MAX_CACHED_FILTERS: Final = 128  # a mask takes one byte per slot: 13 MB in all for 100,000 documents
+# Limit on cached masks, which take one byte per slot: 13 MB in all for 100,000 documents.
+MAX_CACHED_FILTERS: Final = 128
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ class Index:
 
     def redefine(self, schema: Schema, etag: str) -> None:
         """Change the definition and keep all documents. Derived data is rebuilt if the change affects it."""
-        # Block readers: a view must never combine the old schema's column numbers with the new tables.
+        # The lock blocks readers, because a view must never combine the column numbers of the old schema with
+        # the new tables.
         with self._write_lock, self._publish_lock:
             derives = _derives_alike(self.schema.definition, schema.definition)
             with self._store.writing() as connection:
@@ -222,7 +224,7 @@ class Index:
                     connection.execute("COMMIT")
                     self._snapshot = snapshot
         except BaseException:
-            # The derived data may now contain changes that the store rolled back.
+            # The derived data may contain changes that the store has rolled back, so rebuild all of it.
             self._derive_everything()
             raise
 

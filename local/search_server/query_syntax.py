@@ -12,7 +12,7 @@ from typing import Final
 from local.search_server.errors import RequestError
 
 MAX_DEPTH: Final = 50
-# Operators count anywhere, except that a minus must start a word and a star must end one.
+# Operators count anywhere in the text, but a minus must start a word and a star must end one.
 _SIMPLE_OPERATOR: Final = re.compile(r"""(?:\\.)|(?P<found>[+|"()]|(?<!\S)-|\*(?!\S))""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TOKEN: Final = re.compile(

@@ -19,8 +19,8 @@ from local.search_server.text_index import SMALL_SELECTION, Slots, best_slots, m
 from local.search_server.text_query import TextQuestion
 
 RRF_CONSTANT: Final = 60
-# Minimum number of text hits for hybrid fusion. The service uses 1000, but each deeper hit adds less than
-# 1/110 to a score.
+# Minimum number of text hits that hybrid fusion uses. The service uses 1000, but each deeper hit adds less
+# than 1/110 to a score.
 MIN_TEXT_RECALL: Final = 50
 
 Scored = list[tuple[int, float]]
@@ -46,7 +46,9 @@ class OrderClause:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A search request resolved against the index. `query` is None if all documents match."""
+    """A search request whose texts, filter and sort order have been parsed for one index. `query` is None if
+    all documents match.
+    """
 
     request: SearchRequest
     query: Query | None

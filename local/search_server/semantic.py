@@ -1,4 +1,4 @@
-"""A documented heuristic in place of the service's semantic ranker, which is a model. Pure.
+"""A documented heuristic that replaces the semantic ranker of the service, which is a model. Pure.
 
 rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1: passage,
 document and title are the shares of the query's term weight in the best passage, the whole text and the
@@ -16,7 +16,7 @@ from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
 from local.search_server.schema import JsonObject, values_at
 
-MAX_RERANKED: Final = 50  # number of hits that the service reranks
+MAX_RERANKED: Final = 50  # number of hits that the service reranks per query
 MAX_SCORE: Final = 4.0
 MAX_PASSAGE_CHARS: Final = 400
 _BREAK: Final = re.compile(r"(?<=[.!?…])\s+|\n+")

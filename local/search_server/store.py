@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS documents (slot INTEGER PRIMARY KEY, key TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS vectors (slot INTEGER, field TEXT, vector BLOB NOT NULL,
     PRIMARY KEY (slot, field));
 """
-_BATCH_OF_SLOTS = 500  # bound parameters per statement; SQLite allows 32,766
-_CACHE_KIB = 65_536  # fits the columns of 100,000 blocks and the pages of recent documents
+_BATCH_OF_SLOTS = 500  # number of bound parameters per statement; SQLite allows 32,766
+_CACHE_KIB = 65_536  # enough for the columns of 100,000 blocks and the pages of recent documents
 
 
 class IndexStore:
@@ -119,7 +119,7 @@ def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> No
     names = "".join(f", {field.column}" for field in schema.column_fields)
     connection.execute("DROP TABLE IF EXISTS columns")
     connection.execute("DROP TABLE IF EXISTS elements")
-    # Columns without a declared type compare values as bound, without conversion.
+    # Columns have no declared type, so that SQLite compares values as bound, without conversion.
     connection.execute(f"CREATE TABLE columns (slot INTEGER PRIMARY KEY{names})")
     connection.execute(
         "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot))"

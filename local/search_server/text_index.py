@@ -16,11 +16,12 @@ from local.search_server import analyzers
 from local.search_server.schema import Field, JsonObject, Schema, values_at
 
 SLOT: Final = "slot"
-SMALL_SELECTION: Final = 1000  # up to this size, it is cheaper to make the selection part of the query
+# If at most this many documents are selected, it is cheaper to make the selection part of the query.
+SMALL_SELECTION: Final = 1000
 _WRITER_BYTES: Final = 100_000_000
 _WRITER_THREADS: Final = 2
 _GROWTH: Final = 4
-_MARGIN: Final = 10  # extra hits read at first; few suffice, because equal scores are rare
+_MARGIN: Final = 10  # number of extra hits read at first; few suffice, because equal scores are rare
 
 Slots = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -61,7 +62,8 @@ class TextIndex:
             writer.add_document(document)
 
     def delete(self, slots: Sequence[int]) -> None:
-        # Delete by query: delete_documents_by_term treats numbers as signed and silently deletes nothing.
+        # Documents are deleted by query, because delete_documents_by_term treats numbers as signed and
+        # silently deletes nothing.
         if slots:
             doomed = Query.term_set_query(self.layout, SLOT, list(slots))
             self._open_writer().delete_documents_by_query(doomed)
@@ -96,7 +98,8 @@ def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) 
     hits.
     """
     selected = searcher.num_docs if mask is None else int(np.count_nonzero(mask))
-    # Assume that the selected documents are spread evenly. One query that is too deep is cheaper than two.
+    # This depth assumes that the selected documents are spread evenly. One query that is too deep is cheaper
+    # than two.
     expected = limit * searcher.num_docs // max(selected, 1)
     depth = min(expected + expected // 2 + _MARGIN, searcher.num_docs)
     while depth > 0:

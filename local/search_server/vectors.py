@@ -10,8 +10,8 @@ from local.search_server.edm import Vector
 from local.search_server.text_index import Mask, Slots
 
 _FIRST_CAPACITY: Final = 1024
-# If a smaller share is selected, copying its rows is cheaper than multiplying all (100,000 rows of 384
-# numbers).
+# If a smaller share of the rows is selected, copying them is cheaper than multiplying all (100,000 rows of
+# 384 numbers).
 GATHER_BELOW: Final = 0.3
 
 Matrix = npt.NDArray[np.float32]
@@ -68,7 +68,7 @@ class VectorColumn:
         return VectorRows(self._matrix[: self._count], self._slots[: self._count])
 
     def drop_dead(self, alive: Mask) -> None:
-        """Remove the rows of deleted documents if they are more than half of all rows."""
+        """Remove the rows of deleted documents, but only if they are more than half of all rows."""
         living = np.flatnonzero(alive[self._slots[: self._count]])
         if self._count > _FIRST_CAPACITY and 2 * len(living) < self._count:
             self._move_to(max(_FIRST_CAPACITY, 2 * len(living)), living)

@@ -18,9 +18,10 @@ DIMENSIONS = 384
 LAYERS = 6
 HEADS = 12
 HEAD_SIZE = DIMENSIONS // HEADS
-MAX_TOKENS = 256  # the published limit, although the model was trained with 128
+MAX_TOKENS = 256  # published limit of the model, although it was trained with 128
 LAYER_NORM_EPSILON = 1e-12
-# Tokens per step. Intermediate results then fit into the CPU cache, which is four times as fast.
+# Number of tokens per step of GELU. Intermediate results then fit into the CPU cache, which makes it four
+# times as fast.
 GELU_ROWS = 32
 
 
@@ -34,7 +35,8 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.enable_truncation(MAX_TOKENS)  # the packaged tokenizer truncates and pads to 128
+        # The packaged tokenizer would truncate and pad to 128 tokens.
+        self.tokenizer.enable_truncation(MAX_TOKENS)
         self.tokenizer.no_padding()
         self._weights: dict[str, Matrix] = load_file(str(folder / "model.safetensors"))
         self._layers = [self._layer_weights(index) for index in range(LAYERS)]

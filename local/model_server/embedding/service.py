@@ -20,10 +20,10 @@ from tokenizers import Tokenizer
 from local.model_server.embedding.minilm import DIMENSIONS, Matrix, MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
-GROUP_SIZE = 6  # texts per step: about 0.2 s at 128 tokens on one core
-WORKERS = 2  # one per core, because each step keeps a core busy
-BULK_NICENESS = 10  # gives bulk threads about a tenth of the CPU time under contention
-CACHE_SIZE = 20_000  # vectors: 31 MB
+GROUP_SIZE = 6  # number of texts per step, which takes about 0.2 s at 128 tokens on one core
+WORKERS = 2  # one thread per core, because each step keeps a core busy
+BULK_NICENESS = 10  # nice value that leaves bulk threads about a tenth of the CPU time under contention
+CACHE_SIZE = 20_000  # number of cached vectors, which take 31 MB
 
 
 class EmbeddingService:
@@ -59,10 +59,10 @@ class EmbeddingService:
             for key in vectors_by_key:
                 self._cache.move_to_end(key)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors_by_key}
-        # Group texts of similar length, so that both workers finish at about the same time.
+        # Texts of similar length are grouped, so that both workers finish at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
-        # Submit only a few groups at a time, so that other requests can run in between.
+        # Only a few groups are submitted at a time, so that other requests can run in between.
         for start in range(0, len(groups), WORKERS):
             wave = groups[start : start + WORKERS]
             results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)

@@ -30,7 +30,7 @@ def lengthen(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Re
     lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
-        # Tokens of the list items, without the brackets.
+        # Number of tokens of the list items, without the brackets.
         once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)
         parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
     return reply.with_text(json.dumps(parts, ensure_ascii=False))
@@ -38,7 +38,8 @@ def lengthen(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Re
 
 ARGUMENT_PIECE = 12
 CUT_BODY = '{"object": "list", "data": ['
-_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags are split, like a tokenizer does
+# Matches a piece of a stream; long words and tags are split, as by a tokenizer.
+_PIECE = re.compile(r"\s*\S{1,8}|\s+")
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
 _GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
 _INJECTED = ApiError(500, "Injected in mid-stream.", code="injected")
@@ -161,7 +162,7 @@ async def _fault_after(count: int, knobs: Knobs) -> bytes | None:
         DroppedError: if the connection must break at this point.
     """
     if count == knobs.stall:
-        await asyncio.Event().wait()  # cancelled when the client disconnects
+        await asyncio.Event().wait()  # the task is cancelled when the client disconnects
     if count == knobs.drop:
         raise DroppedError
     if count == knobs.midstream:

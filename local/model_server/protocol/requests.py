@@ -28,7 +28,7 @@ class ApiError(Exception):
         self.body: Json = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-MAX_INPUTS = 2048  # texts per embedding request, the same as OpenAI
+MAX_INPUTS = 2048  # maximum number of texts per embedding request, as in OpenAI's API
 
 BodyT = TypeVar("BodyT", bound="Body")
 

@@ -11,8 +11,8 @@ from local.model_server.text.words import words_of
 
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪◦·–]|\(?[0-9]{1,2}[.)]|\(?[a-z]\))\s+")
 _BREAK = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“„«(\[]?[A-ZÄÖÜÀ-Þ0-9•])|\s+(?=[•‣▪])")
-# No sentence ends after one of these, after a single letter ("J. Smith", "z. B.") or after a two-digit
-# number.
+# A point after one of these abbreviations, a single letter ("J. Smith", "z. B.") or a two-digit number
+# doesn't end a sentence.
 _ABBREVIATIONS = frozenset(
     """approx art bzgl bzw ca cf co corp dr e.g eg eq etc fig figs ggf hr i.e ie inc incl inkl jr kap lt ltd
     max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw vgl vol vs z.b
@@ -104,7 +104,7 @@ def _ends_in_abbreviation(sentence: str) -> bool:
     return token in _ABBREVIATIONS or len(token) == 1 or (token.isdigit() and len(token) == 2)
 
 
-_FEWEST_WORDS = 3  # shorter pieces are headings, page numbers or captions
+_FEWEST_WORDS = 3  # minimum length of a sentence; shorter pieces are headings, page numbers or captions
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")
 _ATTRIBUTE = {'"': "&quot;", "\n": " ", "\r": " ", "\t": " "}
 

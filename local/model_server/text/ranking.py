@@ -28,13 +28,16 @@ from local.model_server.text.words import (
 
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
-MAX_EMBEDDED = 24  # passages per question; takes about 0.1 s on two cores
-K1 = 1.2  # the usual value; unmeasured
-B = 0.5  # texts are single sentences: full length normalisation (0.75) favours fragments
+MAX_EMBEDDED = 24  # maximum number of passages per question; embedding them takes about 0.1 s on two cores
+K1 = 1.2  # the usual value of this BM25 parameter; unmeasured
+B = 0.5  # lower than the usual 0.75, which favours fragments if texts are single sentences
 BLOCK_ORDER_WEIGHT = (
-    0.5  # unmeasured; passages in the first blocks can be embedded even without a word of the question
+    # Unmeasured weight of a block's position; early passages may be embedded even if they share no word with
+    # the question.
+    0.5
 )
-SAME_STATEMENT = 0.7  # minimum share of common words for two passages to count as the same statement
+# Two passages count as the same statement if they share at least this part of their words.
+SAME_STATEMENT = 0.7
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,8 @@ def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
 
 THRESHOLD = 1.0
 BLOCKS_LOOKED_AT = 3
-FEWEST_DOCUMENTS = 3  # in fewer documents, a name common to all may still be the topic
-STEM_PREFIX = 6  # "reimburse" matches "reimbursement"
+FEWEST_DOCUMENTS = 3  # if there are fewer documents, a name that occurs in all of them may still be the topic
+STEM_PREFIX = 6  # long enough for "reimburse" to match "reimbursement"
 # Words capitalised inside a sentence or containing a digit. German capitalises every noun, so there only
 # words in capitals count.
 NAME = re.compile(r"(?<!^)(?<![.?!:] )\b[A-ZÀ-ÖØ-Þ][\w-]*|\b\w*\d[\w-]*(?:[.,]\d+)*")

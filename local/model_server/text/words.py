@@ -51,7 +51,7 @@ _SUFFIXES = (
     "em", "ly", "s", "e", "n", "y",
 )  # fmt: skip
 _SHORTEST_STEM = 4
-# Words that ask for a form of answer ("summarise", "list") and say nothing about its topic.
+# Words that request a form of answer ("summarise", "list") and say nothing about its topic.
 _ASKING = frozenset(
     """summarise summarize summary overview compare comparison changed differ difference between versus wrote
     written author fasse zusammen zusammenfassung vergleiche unterschied verfasst geschrieben viele often sagt
