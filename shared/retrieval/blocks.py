@@ -46,16 +46,18 @@ from shared.retrieval.models import BlockType, Hit
 from shared.retrieval.schema import SEMANTIC_CONFIGURATION
 from shared.retrieval.secured_index import SecuredIndex, is_current
 
-# blocks per ranking; larger values did not improve recall@10 on the test sets of decision 0006
+# Number of blocks per ranking. Larger values did not improve recall@10 on the test sets of decision 0006.
 CANDIDATES = 50
 MAX_TOP_K = 50
-_MAX_RERANKED = 50  # the service's limit
-RANKER_PAUSE_S = 600.0  # after a refusal; an exhausted quota is renewed only in the next month
-_PAGE_ROWS = 500  # rows per query; a block has about 1 kB
+_MAX_RERANKED = 50  # the service reranks at most this number of rows
+RANKER_PAUSE_S = 600.0  # pause after the ranker refuses; an exhausted quota is renewed only in the next month
+_PAGE_ROWS = 500  # maximum number of rows per query; a block has about 1 kB
 _OUTLINE_ROWS = (
-    300  # rows without text: an answer shows up to ten documents, and a short one has under 30 blocks
+    # Number of rows without text; an answer shows up to ten documents, and a short one has under 30 blocks.
+    300
 )
-_MAX_BLOCKS = 20_000  # far more than a summary reads; the service's paging ends at 100,000
+# Limit per document, far more than a summary reads; paging in the service ends at 100,000.
+_MAX_BLOCKS = 20_000
 
 FIELDS = (
     "block_id",
@@ -73,7 +75,7 @@ FIELDS = (
     "version",
 )
 
-# Heading path and file name are excluded: searched with equal weight, they cost 6 points of hit@1.
+# Heading path and file name are not searched: with equal weight, they cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {
     "text": "content_vector",
@@ -82,9 +84,10 @@ _VECTOR_FIELDS: Mapping[BlockType, str] = {
 }
 _PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
-# If this share of the best hits is unreadable, blocks missing from the rankings may be better: search again.
+# If more than this share of the best hits is unreadable, search again, because blocks missing from the
+# rankings may be better.
 _MOST_LOST = 1 / 3
-_NO_DOCUMENT = "-"  # an id that no document has, so that the filter matches nothing
+_NO_DOCUMENT = "-"  # no document has this id, so a filter on it matches nothing
 _RERANKER_SCORE = "@search.reranker_score"
 
 Missed = Literal["meaning", "late"]
@@ -239,7 +242,7 @@ class BlockSearch:
         of_documents = {field: value for field, value in filters.items() if field not in BLOCK_FIELDS}
         if not of_documents or self._documents is None:
             return filters
-        render_filters(filters, SEARCH_FIELDS)  # rejects unknown fields
+        render_filters(filters, SEARCH_FIELDS)  # raises an error for unknown fields
         shared = {field: value for field, value in filters.items() if field in DOCUMENT_FIELDS}
         doc_ids = await self._documents.ids_of(shared)
         supported = {field: value for field, value in filters.items() if field in BLOCK_FIELDS}
@@ -383,8 +386,8 @@ class BlockSearch:
 
 
 def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
-    """Merge the rankings by reciprocal rank, best first. A block found several times keeps its highest
-    score.
+    """Merge the rankings by reciprocal rank and return the hits, best first. A block found several times
+    keeps its highest score.
     """
     if len(rankings) == 1:
         return list(rankings[0].hits)
@@ -425,7 +428,8 @@ class _Candidates:
         self._named = name_scores
         self._relevant_cosine = relevant_cosine
         self._documents: dict[str, DocumentRow] = {}
-        pages = (*by_vector, by_keyword)  # rows of the keyword search win: they have all fields
+        # Later rows replace earlier ones, so that the complete rows of the keyword search win.
+        pages = (*by_vector, by_keyword)
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
         self._keyword = _scores(by_keyword)
         self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
@@ -524,8 +528,8 @@ def by_meaning(
     kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
 ) -> SearchRequest:
     """Return a vector search request for blocks of one type."""
-    # Text blocks have no caption vector and image blocks no content vector. Filtering by type excludes rows
-    # without the searched vector, which a service might score anyway.
+    # Filtering by type excludes rows without the searched vector, which a service might score anyway: text
+    # blocks have no caption vector, and image blocks no content vector.
     return SearchRequest(
         vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
         filter=all_of(f"block_type eq '{kind}'", condition),
@@ -625,7 +629,8 @@ async def semantically_ranked(
         update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
     )
     try:
-        page = await index.candidates(ranking_request)  # ids and scores of hits that were already checked
+        # Returns the ids and scores of hits whose permissions were already checked.
+        page = await index.candidates(ranking_request)
     except GroundworkError as failed:
         pause.begin(failed.code)
         return list(hits)
@@ -634,7 +639,8 @@ async def semantically_ranked(
     if not scores:
         pause.begin("no_scores")
         return list(hits)
-    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # ranker scores are at least 0
+    # Hits without a ranker score come last, because ranker scores are at least 0.
+    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))
     fused = sorted((hit.score for hit in hits), reverse=True)
     return [hit.model_copy(update={"score": score}) for hit, score in zip(ordered, fused, strict=True)]
 
@@ -711,8 +717,8 @@ class DocumentBlocks:
                 ids[str(row["doc_id"])].add(str(row["block_id"]))
         if len(rows) < _OUTLINE_ROWS:
             return ids
-        # Rows are sorted by ordinal, and ordinals have no gaps: a document with fewer rows than the last
-        # ordinal was read completely.
+        # Rows are sorted by ordinal, and the ordinals of a document have no gaps. A document with fewer rows
+        # than the last ordinal was therefore read completely.
         last = int(rows[-1].get("ordinal") or 0)
         return {doc_id: blocks for doc_id, blocks in ids.items() if counts[doc_id] < last}
 

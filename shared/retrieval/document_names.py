@@ -1,5 +1,5 @@
-"""Matching of documents by the names people use for them: references with typos, plurals and formats, and
-series. Pure.
+"""Matching of documents by the names that people use for them: references with typos, plurals or formats, and
+names of series. Pure.
 
 A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`, whose names differ only in a
 number, quarter or month.
@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from shared.retrieval.models import DocumentRecord
 
-ONE_SLIP_FROM = 5  # letters; one typo in a shorter word often gives another word ("plan", "plane")
+# Minimum number of letters for one typo, which often turns a shorter word into another ("plan", "plane").
+ONE_SLIP_FROM = 5
 TWO_SLIPS_FROM = 8
 
 
@@ -75,7 +76,7 @@ def _trigrams(name: str) -> set[str]:
 
 _NAME_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"\.\w{2,5}\Z")
-_WORD = re.compile(r"\d+|[^\W\d_]+")  # splits HX200, so that it equals HX-200
+_WORD = re.compile(r"\d+|[^\W\d_]+")  # splits HX200 into two words, so that it equals HX-200
 _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "
     "des ein eine einen von und für im zum zur datei dokument".split()
@@ -123,7 +124,7 @@ _PLURALS = (
 )
 
 _GENITIVE_ENDS = tuple(end for end, _ in _GENITIVES)
-_SHORTEST = 4  # letters; shorter words, such as "gas" and "HVs", keep their endings
+_SHORTEST = 4  # words with fewer letters, such as "gas" and "HVs", keep their endings
 _MIN_SHARE = 0.6  # minimum share of a reference's words in a name; measured on the samples only
 _NEAR_BEST = 0.85
 
@@ -306,8 +307,8 @@ _SEVERAL = 2
 
 
 def series_of(filename: str) -> str:
-    """Return the series key of a file, such as `# nvda` for `2023 Q1 NVDA.pdf`. Empty if the name has only
-    constant or only changing words.
+    """Return the series key of a file: its name with changing words replaced, such as `# nvda` for `2023 Q1
+    NVDA.pdf`. Empty if the name has only constant or only changing words.
     """
     stem, dot, _ = filename.rpartition(".")
     marks: list[str] = []

@@ -13,7 +13,7 @@ from shared.access.models import UserContext
 from shared.access.security_filter import is_in_reach, may_read
 from shared.platform.concurrency import run_together
 
-_AT_ONCE = 32  # concurrent reads; more would only queue in the client (not measured on Azure)
+_AT_ONCE = 32  # number of concurrent reads; more would only queue in the client (not measured on Azure)
 
 
 class DocumentRow(NamedTuple):

@@ -21,20 +21,24 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
-# Suffixes to try when a user omits them. Analyzers keep "12.pdf" as one term, so "12" alone doesn't match.
+# These suffixes are tried if a user omits the suffix. Analyzers keep "12.pdf" as one term, so "12" alone
+# doesn't match.
 _SUFFIXES = ("pdf", "docx", "xlsx", "pptx", "md", "txt", "csv", "html", "eml", "vtt", "png", "jpg")
 SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
 Match = Literal["all", "any"]
 """Whether a document must match all words of a search, or one of them."""
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
-# more than a clarification can offer; a name that fits more documents doesn't narrow a search
+# Maximum number of documents that match a name, more than a clarification can offer. A name of more documents
+# doesn't narrow a search.
 _NAMED_CANDIDATES = 50
 _MAX_DOCUMENTS = 100
-_MAX_NAMESAKES = 50  # full records, of which only the names are used
-_CHECKED_NAMESAKES = 5  # per name; two readable documents suffice, and three outdated rows are rare
+_MAX_NAMESAKES = 50  # maximum number of full records that are read to compare their names
+# Number of documents checked per name; two readable ones suffice, and three outdated rows are rare.
+_CHECKED_NAMESAKES = 5
 _MAX_FACET_VALUES = 100
-_PAGE_OF_IDS = 1000  # the service's maximum page size
-_MAX_IDS = 5_000  # in one filter; ids of 24 characters make 125 kB, and more was not measured
+_PAGE_OF_IDS = 1000  # maximum page size of the service
+# Maximum number of ids in a filter; with 24 characters each they take 125 kB, and more was not measured.
+_MAX_IDS = 5_000
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class DocumentSearch:
         )
         page = await self.index.candidates(request)
         records = [DocumentRecord.of_row(row) for row in await self.index.readable(page.rows)]
-        # The index also counts documents that the user may no longer read; those on this page are subtracted.
+        # The index also counts documents that the user may no longer read. Those on this page are subtracted.
         return records, (page.count or len(page.rows)) - len(page.rows) + len(records)
 
     async def get(self, doc_id: str) -> DocumentRecord:
@@ -159,8 +163,8 @@ class DocumentSearch:
         return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:
-        """Return the ids of all documents that pass the filters. Rows are not checked, so use the ids only to
-        narrow a search.
+        """Return the ids of all documents that pass the filters. Permissions are not checked in the table, so
+        use the ids only to narrow a search.
 
         Raises:
             InvalidQueryError: a filter field is unknown, or more than 5,000 documents pass.
@@ -179,7 +183,7 @@ class DocumentSearch:
             if len(rows) < _PAGE_OF_IDS:
                 return ids
         raise InvalidQueryError(
-            f"More than {_MAX_IDS:,} documents match these filters.", "Narrow or remove them."
+            f"More than {_MAX_IDS:,} documents match these filters.", "Narrow or remove the filters."
         )
 
     async def sorted_page(
@@ -193,8 +197,8 @@ class DocumentSearch:
             SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit + 1, skip=skip)
         )
         records = [DocumentRecord.of_row(row) for row in page.rows[:limit]]
-        # Unreadable documents also occupy positions, so the next page starts after the last position
-        # returned.
+        # Unreadable documents also occupy positions, so the position of the last returned document determines
+        # the next page.
         return records, page.positions[limit - 1] + 1 if len(page.rows) > limit else None
 
     async def find(

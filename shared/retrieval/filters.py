@@ -64,7 +64,7 @@ def _condition(field: str, value: FilterValue | DateRange, allowed: frozenset[st
 
 def _any_of(field: str, values: tuple[str, ...] | tuple[int, ...]) -> str:
     if not values:
-        raise InvalidQueryError(f"The list for {field} is empty.", "Omit the field or give a value.")
+        raise InvalidQueryError(f"The list for {field} is empty.", "Omit the field or give it a value.")
     texts = [value for value in values if isinstance(value, str)]
     variable = "item" if field in _COLLECTIONS else field
     if len(texts) == len(values):
@@ -87,7 +87,7 @@ def _date_range(field: str, value: DateRange) -> str:
 
 
 def _instant(text: str, time_of_day: str) -> str:
-    # Dates are inserted without quotes, so only text of exactly this form may pass.
+    # Dates are inserted into the filter without quotes, so only text of exactly this form may pass.
     if not _INSTANT.match(text):
         raise InvalidQueryError(f"{text[:40]!r} is not a date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
     return text if "T" in text else f"{text}T{time_of_day}Z"

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-KEYWORD_WEIGHT = 0.25  # best of the weights tried on five test sets (decision 0006)
+KEYWORD_WEIGHT = 0.25  # the best of the weights tried on five test sets (decision 0006)
 
 
-# Phrasings often ask for different things, and with the usual constant of 60, a block that matches all of
-# them a little ranks above one that answers one of them. Of 74 passages needed by 30 multi-step questions, 41
-# were in the first ten with 60, 56 with 3, and 53 with the question alone.
+# Constant of reciprocal rank fusion. Phrasings often ask for different things, and with the usual constant of
+# 60, a block that matches all of them a little ranks above one that answers one of them. Of 74 passages
+# needed by 30 multi-step questions, 41 were in the first ten with 60, 56 with 3, and 53 with the question
+# alone.
 _RANK_OFFSET = 3
 
 
@@ -91,11 +92,11 @@ def calibrated(cosine: float, relevant: float) -> float:
     return min(cosine * REFERENCE_COSINE / relevant, 1.0)
 
 
-NAMED_WEIGHT = 0.3  # 0.2-0.4 give nearly the same results
+NAMED_WEIGHT = 0.3  # maximum bonus of a named document; values from 0.2 to 0.4 give nearly the same results
 TOGETHER_WEIGHT = 0.07
 PAGE_WEIGHT = 0.03
 NEIGHBOUR_WEIGHT = 0.05
-_HALF_NAMED = 2.0  # rarity score (natural logarithm) at which a name gets half of NAMED_WEIGHT
+_HALF_NAMED = 2.0  # a name with this rarity score (natural logarithm) gets half of NAMED_WEIGHT
 _MAX_NARROWED = 8
 _NEAR_BEST = 0.5
 _BEST_BLOCKS = 50

@@ -31,7 +31,7 @@ FIXED_ATTRIBUTES = (
     "vectorEncoding",
 )
 
-# Attributes that determine the stored values. Rows stay valid while these are equal; the other attributes
+# Attributes that determine the stored values. Rows remain valid as long as these are equal; other attributes
 # only affect indexing.
 VALUE_ATTRIBUTES = ("type", "key", "dimensions", "vectorEncoding")
 
@@ -77,10 +77,11 @@ def _is_named(value: Any) -> bool:
 
 
 def _same(present: Any, target: Any) -> bool:
-    return (present or None) == (target or None)  # the service may omit false values
+    # Null equals false, because the service may omit false values.
+    return (present or None) == (target or None)
 
 
-_MAX_RIVALS = 5  # processes that may start together and extend the same index
+_MAX_RIVALS = 5  # number of attempts, as many as processes may start together and extend the same index
 
 
 class AzureSearchAdmin(SearchAdmin):
@@ -113,7 +114,8 @@ class AzureSearchAdmin(SearchAdmin):
 
 async def _ensured(client: SearchIndexClient, definition: IndexRow) -> str | None:
     for _ in range(_MAX_RIVALS):
-        with suppress(ResourceModifiedError):  # another process changed the index; check again
+        # Raised if another process has changed the index, so check again.
+        with suppress(ResourceModifiedError):
             return await _create(client, definition) or await _extend(client, definition)
     return await _extend(client, definition)
 
@@ -124,7 +126,7 @@ async def _create(client: SearchIndexClient, definition: IndexRow) -> str | None
     try:
         await client.create_index(definition)
     except ResourceExistsError:
-        return None  # another process created it first
+        return None  # another process has created it first
     return "create_index"
 
 
@@ -143,8 +145,8 @@ async def _extend(client: SearchIndexClient, definition: IndexRow) -> str | None
         if other_values:
             raise _made_differently(definition["name"], other_values)
         get_logger().warning("index.outdated", index_name=definition["name"], reason="; ".join(changed))
-    # During a migration both indexes are written, so both need new fields. Their other differences are
-    # expected.
+    # Both indexes receive writes during a migration, so both need new fields. Other differences between them
+    # are expected.
     changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
     return next((change for change in changes if change), None)
 

@@ -1,4 +1,4 @@
-"""Copying of rows from one index to another until both are equal: missing rows first, then a comparison of
+"""Comparison of two indexes, which copies rows until both are equal: missing rows first, then a comparison of
 all rows (decision 26).
 
 Rows may change meanwhile, and a row copied here may be older than a concurrent write. So the caller compares
@@ -12,10 +12,10 @@ from contextlib import aclosing
 from shared.platform.odata import search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 
-PAGE_ROWS = 100  # two vectors of 1,536 numbers are about 60 KB of JSON, so a page has 6 MB
-PAGES_AT_ONCE = 4  # each holds two pages in memory; not measured on a real service
-KEYS_ROWS = 1000  # the service's maximum page size; keys are small
-_END = "~"  # sorts after every key, since keys consist of letters, digits, _, - and =
+PAGE_ROWS = 100  # a row with two vectors of 1,536 numbers takes about 60 KB as JSON, so a page takes 6 MB
+PAGES_AT_ONCE = 4  # each comparison holds two pages in memory; not measured on a real service
+KEYS_ROWS = 1000  # maximum page size of the service, which is affordable because keys are small
+_END = "~"  # this sorts after every key, because keys consist of letters, digits, _, - and =
 
 OnPage = Callable[[int, int], None]
 """Callback after a page, with its number of rows and the number of rows written to the target."""
@@ -64,7 +64,7 @@ class RowComparison:
         rows = await self._rows(self._source, keys)
         await self._target.upload(list(rows.values()))
         self._on_page(len(keys), len(rows))
-        return set()  # keys are not collected: millions would not fit into memory
+        return set()  # the copied keys are not returned, because millions would not fit into memory
 
     async def _each_page(
         self, keys: AsyncIterator[str], work: Callable[[Sequence[str]], Awaitable[set[str]]]

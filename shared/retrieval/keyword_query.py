@@ -11,19 +11,19 @@ from pathlib import PurePosixPath
 
 FUNCTION_WORDS = frozenset(
     (
-        # English, including question words
+        # English function words, including question words.
         "a about all also am an and any are at be been being between but by can could did do does "
         "doing done each for from get give gives had has have having he her here him his how i if in "
         "into is it its just let me more most much must my no not of on or our over please she should "
         "show so some tell than that the their them then there these they this those to under us was "
         "we were what when where which while who whom whose why will with would you your "
-        # German
+        # German function words.
         "aber als am auch auf aus bei beim bis bitte da dann das dass dem den der des doch dort ein "
         "eine einem einen einer eines er es für gibt haben hatte ich ihr im ins ist ja kann können "
         "mit nach nicht noch nur ob oder ohne sei sein sich sie sind über um und uns unter vom von "
         "vor wann warum was welche welchem welchen welcher welches wenn wer werden wie wieso wir wird "
         "wo wurde wurden zu zum zur "
-        # The shortest words of French, Spanish, Italian and Dutch
+        # The shortest function words of French, Spanish, Italian and Dutch.
         "au aux avec ce ces cette comment dans de du elle en est et il la le les leur lui ne nous où "
         "par pas pour qu quand que quel quelle quelles quels qui sa ses sont sur un une vous al como "
         "con cual cuál cuando cuándo cuánto del dónde el es esta este están fue ha han las lo los más "
@@ -34,32 +34,36 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 
-MAX_NAMES = 30  # from the text; with 60 or more, the right document was found less often (decision 0006)
-MAX_WORDS = 20_000  # per document; a filing of 200 pages has 6,000 distinct words
+# Maximum number of names taken from a text; with 60 or more, the right document was found less often
+# (decision 0006).
+MAX_NAMES = 30
+MAX_WORDS = 20_000  # maximum number of words per document; a filing of 200 pages has 6,000 distinct words
 MAX_QUESTION_TERMS = 40  # a text with more distinct content words is hardly a question
-_MIN_TIMES = 3  # minimum occurrences of a word in the text to count as a name
-_CAPITAL_SHARE = 10  # minimum ratio of its capitalised to its lower-case occurrences
+_MIN_TIMES = 3  # a word must occur this often in the text to count as a name
+_CAPITAL_SHARE = 10  # a name must occur this many times more often with a capital than in lower case
 _FEW_LETTERS = 2
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
-# Analyzers keep "d'Aubier" as one term, but file names and questions contain "Aubier". Covers French, Italian
-# and Catalan.
+# Matches elided prefixes of French, Italian and Catalan. Analyzers keep "d'Aubier" as one term, but file
+# names and questions contain "Aubier".
 _ELISION = re.compile(
     r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|all|dall|dell|nell|sull|un)['’](?=\w{3})", re.IGNORECASE
 )
-_FORM_NUMBER = re.compile(r"(?<=\d)-(?=[^\W\d_]\b)")  # 10-K and 10K mean the same form
+# Removes the hyphen, because 10-K and 10K mean the same form.
+_FORM_NUMBER = re.compile(r"(?<=\d)-(?=[^\W\d_]\b)")
 _QUARTER_YEAR = re.compile(r"(?<=\bq[1-4])['’](?=\d)", re.IGNORECASE)
 _ORDINALS = {"first": "q1", "second": "q2", "third": "q3", "fourth": "q4"}
 _QUARTER = re.compile(rf"\b({'|'.join(_ORDINALS)})\s+(?:fiscal\s+)?quarter\b", re.IGNORECASE)
 
 _PERIODS = (
-    re.compile(r"(?P<mark>fy|cy)(?P<year>\d{4}|\d{2})\Z"),  # FY2018, FY18
-    re.compile(r"(?P<part>q[1-4])(?P<year>\d{4}|\d{2})\Z"),  # Q22023
-    re.compile(r"(?P<year>\d{4})(?P<part>q[1-4])\Z"),  # 2023Q2
+    re.compile(r"(?P<mark>fy|cy)(?P<year>\d{4}|\d{2})\Z"),  # matches FY2018 and FY18
+    re.compile(r"(?P<part>q[1-4])(?P<year>\d{4}|\d{2})\Z"),  # matches Q22023
+    re.compile(r"(?P<year>\d{4})(?P<part>q[1-4])\Z"),  # matches 2023Q2
 )
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)  # a hash or UUID
+# Matches a hash or UUID, which is not a name that people use.
+_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)
 
 
 def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
@@ -174,17 +178,19 @@ def _is_word(term: str) -> bool:
 
 _QUERY_WORD = re.compile(r"\w+")
 _ANYWHERE = re.compile(r"""([+|"()'\\])""")
-_MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere a hyphen is part of a word, as in R-134a
+# Matches a leading minus; elsewhere, a hyphen is part of a word, as in R-134a.
+_MINUS_FIRST = re.compile(r"(?<!\S)-")
 _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
 _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
-PAIR_WEIGHT = 0.25  # of adjacent words, relative to single words; 0.5 is as good (decision 0006)
-NEAR_WEIGHT = 0.25  # of words near each other; a higher weight helps prose and harms filings
-NAME_WEIGHT = 0.25  # of words that name the document, which don't help to find a place in it
-_MIN_OTHER_WORDS = 2  # with fewer words besides names, names get full weight
-NEAR_WORDS = 3  # maximum distance of near words in the text
-_MAX_PAIRS = 40  # per kind; longer texts aren't questions, and the service accepts 1,024 clauses
+PAIR_WEIGHT = 0.25  # weight of adjacent words, relative to single words; 0.5 is as good (decision 0006)
+NEAR_WEIGHT = 0.25  # weight of words near each other; a higher one helps with prose and harms with filings
+NAME_WEIGHT = 0.25  # weight of words that name the document, which don't help to find a place in it
+_MIN_OTHER_WORDS = 2  # if a question has fewer words that are not names, names get full weight
+NEAR_WORDS = 3  # maximum distance, in words, of words that count as near
+# Maximum number of pairs of each kind; longer texts aren't questions, and the service accepts 1,024 clauses.
+_MAX_PAIRS = 40
 
 
 def keyword_query(text: str) -> str:
@@ -222,7 +228,7 @@ def all_words_query(text: str) -> str:
     *earlier, last = [word for word in words if word.casefold() not in FUNCTION_WORDS] or words or [""]
     if not last:
         return ""
-    # Prefix terms are not analyzed, so the last word is put in lower case here.
+    # The last word is put in lower case here, because the service doesn't analyze prefix terms.
     return " ".join([*(f"+{_escaped(word)}" for word in earlier), f"+({_escaped(last)} {last.lower()}*)"])
 
 

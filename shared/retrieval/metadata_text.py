@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-MAX_NAME_CHARS = 200  # titles of standards and laws have up to 150 characters
-MAX_SUMMARY_CHARS = 2000  # the model is asked for at most two paragraphs
-MAX_TAGS = 30  # also the limit for users; the model is asked for three to eight
+MAX_NAME_CHARS = 200  # enough for titles of standards and laws, which have up to 150 characters
+MAX_SUMMARY_CHARS = 2000  # enough for two paragraphs, the most that the model is asked for
+MAX_TAGS = 30  # maximum number of tags, also for users; the model is asked for three to eight
 
-# Control characters are obeyed by terminals; invisible characters and bidirectional overrides disguise names.
-# Line feeds and tabs are left to the caller.
+# Terminals obey control characters, while invisible characters and bidirectional overrides disguise names.
+# Callers handle line feeds and tabs.
 HIDDEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )

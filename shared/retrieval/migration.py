@@ -107,7 +107,7 @@ class IndexAliases:
             )
 
     async def point(self, alias: str, index: str) -> None:
-        """Create the alias, or change it to refer to the index."""
+        """Create the alias for the index, or change an existing alias to refer to it."""
         await self._ask(lambda client: client.create_or_update_alias({"name": alias, "indexes": [index]}))
 
     async def forget(self, alias: str) -> None:
@@ -132,9 +132,9 @@ def _read_status(status: int, message: str) -> GroundworkError | None:
     return None
 
 
-_ALIAS_S = 10.0  # until a changed alias takes effect ("Create an index alias", learn.microsoft.com)
-_SPARE_S = 15.0  # until a written row is searchable; undocumented, usually a few seconds
-MAX_ROUNDS = 50  # a row that changes in every round never settles
+_ALIAS_S = 10.0  # time until a changed alias takes effect ("Create an index alias", learn.microsoft.com)
+_SPARE_S = 15.0  # time until a written row is searchable; undocumented, usually a few seconds
+MAX_ROUNDS = 50  # limit on rounds of comparison, because a row that changes in every round never settles
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Counts:
-    """Row counts of both indexes. They may differ while writes are in progress."""
+    """Row counts of both indexes, which may differ while writes are in progress."""
 
     source: int
     target: int
@@ -236,7 +236,7 @@ class IndexMigration:
         """Compare all rows again, then point the alias to the new index. Return the row counts."""
         plan = await self._under_way()
         if (await self._service.aliases()).get(self._alias) != plan.target:
-            # Afterwards an interrupted `copy` or `back` can no longer have an effect.
+            # After this wait, an interrupted `copy` or `back` can no longer have an effect.
             await self._settled()
             await self._equal(plan)
             await self._service.point(self._alias, plan.target)
@@ -341,7 +341,7 @@ class IndexMigration:
         return Counts(await self._count(plan.source), await self._count(plan.target))
 
     async def _count(self, index: str) -> int:
-        # Count in the index itself, because the service's statistics are minutes old.
+        # The rows are counted by a search, because the statistics of the service are minutes old.
         page = await self._opens(index).search(SearchRequest(select=(self._key,), top=1, count=True))
         return page.count or 0
 
@@ -364,7 +364,7 @@ class IndexMigration:
         )
 
     async def _settled(self) -> None:
-        """Wait until every write that started before this call has finished."""
+        """Wait until every write that started before this call has finished and is searchable."""
         await asyncio.sleep(self._settle_s)
 
     async def _seen_by_readers(self) -> None:

@@ -11,7 +11,7 @@ from shared.platform.calls import ask
 from shared.platform.connections import Connection
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 
-KEPT_S = 5.0  # seconds between alias queries while writing; a migration waits longer
+KEPT_S = 5.0  # lifetime of cached aliases in seconds; a migration waits longer than this
 
 
 class WriteTargets:
@@ -34,7 +34,8 @@ class WriteTargets:
         itself.
         """
         if time.monotonic() - self._asked_at >= self._kept_s:
-            asked_at = time.monotonic()  # before the query, because the response may be that old
+            # Measured before the query, because the response may be as old as that.
+            asked_at = time.monotonic()
             self._aliases = await ask(
                 self._connection, read_aliases, lambda _status, _message: None, timeout_s=self._timeout_s
             )
@@ -102,7 +103,7 @@ class MirroredIndex(SearchIndex):
                 await index.delete(keys[start : start + MAX_BATCH_ROWS])
 
     async def _targets_now(self) -> list[SearchIndex]:
-        # Targets are looked up for each batch, so that a long upload notices when a migration starts.
+        # The targets are looked up for each batch, so that a long upload notices when a migration starts.
         names = await self._targets.of(self._name)
         indexes = [self._opens(name, absent_ok=position > 0) for position, name in enumerate(names)]
         return indexes or [self._current]

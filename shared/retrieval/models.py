@@ -74,7 +74,7 @@ class ReadableDocuments:
         return hit.doc_id in self.versions and hit.version >= self.versions[hit.doc_id]
 
 
-_HEADING_WORDS = 20  # words; longer blocks are tables of contents or text
+_HEADING_WORDS = 20  # maximum number of words in a heading; longer blocks are text or tables of contents
 
 
 def _words(text: str) -> set[str]:

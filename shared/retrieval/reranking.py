@@ -13,9 +13,10 @@ from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.retrieval.models import Hit, PassageGrades, PassageScores
 
-BATCH = 20  # passages per call, at most 10,000 tokens; scores are absolute, so batches can be merged
+# Number of passages per call, at most 10,000 tokens; scores are absolute, so batches can be merged.
+BATCH = 20
 MAX_SCORE = 10
-_MAX_PASSAGE_CHARS = 2000  # 500 tokens, the size limit of chunks
+_MAX_PASSAGE_CHARS = 2000  # equals 500 tokens, the size limit of chunks
 
 
 async def score_passages(

@@ -110,7 +110,7 @@ def _vector_search() -> IndexRow:
 
 
 def _key(name: str) -> IndexRow:
-    # Filterable and sortable, so that rows can be paged in key order.
+    # Keys are filterable and sortable, so that rows can be paged in key order.
     return {**_field(name, filterable=True, sortable=True), "key": True}
 
 
@@ -142,8 +142,8 @@ def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> I
 
 
 def _hidden(field: IndexRow) -> IndexRow:
-    # Searchable but not retrievable, because otherwise each document would be returned with thousands of
-    # words.
+    # The words are searchable but not retrievable, because otherwise each document would be returned with
+    # thousands of words.
     return {**field, "retrievable": False}
 
 

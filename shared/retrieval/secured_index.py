@@ -12,8 +12,9 @@ from shared.platform.odata import all_of
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 from shared.retrieval.document_rows import DocumentRow, DocumentRows, readable_rows
 
-_MAX_REFILLS = 5  # pages read to replace removed rows; only a mass change of permissions needs more
-_REFILL_ROWS = 200  # minimum size of these pages, since many unreadable documents may precede the others
+# Maximum number of pages read to replace removed rows; only a mass change of permissions needs more.
+_MAX_REFILLS = 5
+_REFILL_ROWS = 200  # minimum size of such a page, because many unreadable documents may precede the others
 _CHECKED_AT_ONCE = 64  # minimum number of rows checked at a time (not measured)
 
 
