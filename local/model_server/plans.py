@@ -20,7 +20,7 @@ MAX_REFERENCES = 4
 _DOCUMENTS = r"(?:documents|files|manuals|reports|policies|dokumente|dateien|unterlagen)"
 _KINDS_OF_QUESTIONS = (
     ("comparison", r"\b(?:compare|differ|what changed|vergleiche|unterscheiden)\b"),
-    ("summary", r"\b(?:summari[sz]e|summary|zusammenfassung|fasse\b.*\bzusammen)\b"),
+    ("summary", r"\b(?:summari[sz]e|summary|main points|zusammenfassung|fasse\b.*\bzusammen)\b"),
     ("metadata", r"\b(?:who wrote|written by|wer hat\b.*\bgeschrieben)\b"),
     ("listing", rf"^(?:list all|which|welche)\s+{_DOCUMENTS}\b"),
     ("evidence", r"\b(?:proof|evidence|which passage|quote|beleg)\b"),

@@ -57,7 +57,7 @@ _ASKING = frozenset(
     written author fasse zusammen zusammenfassung vergleiche unterschied verfasst geschrieben viele often sagt
     say says tell explain describe give show list name find know mean means work works get does please much
     many according document documents text report file page pages bitte zeige nenne erkläre beschreibe gibt
-    laut dokument dokumente seite seiten""".split()
+    laut dokument dokumente seite seiten kurz stichpunkten""".split()
 )
 
 

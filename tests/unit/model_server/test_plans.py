@@ -20,6 +20,7 @@ def plan(embedder: EmbeddingService, question: str) -> QuestionPlan:
         ("At which pressure does the valve open?", "CONTENT_SEARCH"),
         ("Compare the price in the annual report 2023 and the annual report 2024.", "COMPARISON"),
         ("Summarise the press manual.", "DOCUMENT_SUMMARY"),
+        ("What are the main points of “The cider”?", "DOCUMENT_SUMMARY"),
         ("Which documents were written by Jane Miller?", "METADATA_SEARCH"),
         ("List all documents.", "LISTING"),
         ("Hello!", "CONVERSATION"),
