@@ -33,7 +33,7 @@ from cli.completion import complete, shell_instruction
 from cli.errors import FAILED, INTERRUPTED, CommandError
 from cli.terminal import Terminal
 
-# Imported for their side effect: each module registers its commands.
+# The modules are imported because each one registers its commands.
 _MODULES = (
     ask,
     check,
@@ -49,7 +49,7 @@ _MODULES = (
     users,
     workspace,
 )
-_PIPE_CLOSED = 141  # 128 + SIGPIPE, as in shells
+_PIPE_CLOSED = 141  # exit code if the reader closed the pipe: 128 + SIGPIPE, as in shells
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with closing(surroundings):
             return perform(sys.argv[1:] if arguments is None else arguments, surroundings)
-    except typer.Exit as ended:  # after help or the version
+    except typer.Exit as ended:  # raised after printing the help or the version
         return ended.exit_code
     except (Exception, KeyboardInterrupt) as failed:  # noqa: BLE001  # the last place to make it a message
         return _report(surroundings.terminal, failed)
@@ -77,7 +77,7 @@ def _report(terminal: Terminal, failed: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     if isinstance(failed, typer.TyperException):
-        cast(typer.BadParameter, failed).show()  # prints the usage, like all parsing errors
+        cast(typer.BadParameter, failed).show()  # prints the usage too, as for all parsing errors
         return FAILED
     return _tell(terminal, failed if isinstance(failed, CommandError) else _in_words(failed))
 

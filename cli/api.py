@@ -15,13 +15,15 @@ from httpx_sse import EventSource
 from cli.errors import CommandError, NoConnectionError
 
 DEFAULT_URL = "http://127.0.0.1:7071"
-_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # read timeout; streams send a comment every 15 s
+_TIMEOUT = httpx.Timeout(
+    60.0, connect=5.0
+)  # 60 s suffice for reading, because streams send a comment every 15 s
 _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
 _BROKEN = 500
-_LONGEST_WAIT_S = 90.0  # limits are per minute; a longer wait is reported as an error
-_PAGE = 100  # items per request
+_LONGEST_WAIT_S = 90.0  # limits are per minute, so a longer wait is reported as an error
+_PAGE = 100  # number of items per request
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 TokenSource = Callable[[bool], str]
@@ -136,7 +138,7 @@ class Api:
                 if answered.status_code != also:
                     refuse_errors(answered)
                 return answered
-            if "files" in request:  # already read; the caller reopens them
+            if "files" in request:  # the files have been read, so the caller must reopen them
                 raise _repeatable(answered)
 
     def events(

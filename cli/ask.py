@@ -57,18 +57,24 @@ def list_agents(call: Call) -> None:
 @app.add("ask")
 def ask(
     call: Call,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="`-` reads it from standard input")],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="Question to ask; `-` reads it from standard input")
+    ],
     *,
     thread: Annotated[
-        str | None, option("--thread", "ID", "continue a thread; `last` means the newest thread")
+        str | None, option("--thread", "ID", "Thread to continue; `last` means the newest one")
     ] = None,
-    deep: Annotated[bool, typer.Option("--deep", help="allow more time and sub-agents")] = False,
-    agent: Annotated[str | None, option("--agent", "NAME", "ask an agent; `agents` lists them")] = None,
-    project: Annotated[str | None, option("--project", "ID", "only documents of a project")] = None,
-    doc: Annotated[list[str] | None, option("--doc", "DOC", "only this document; may be repeated")] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Allow more time and more sub-agents")] = False,
+    agent: Annotated[
+        str | None, option("--agent", "NAME", "Agent to ask; the command `agents` lists them")
+    ] = None,
+    project: Annotated[str | None, option("--project", "ID", "Use only documents of this project")] = None,
+    doc: Annotated[
+        list[str] | None, option("--doc", "DOC", "Use only this document. Repeat for several.")
+    ] = None,
     file: Annotated[
         list[Path] | None,
-        option("--file", "PATH", "a file that only this conversation uses; may be repeated"),
+        option("--file", "PATH", "File to add to this conversation only. Repeat for several."),
     ] = None,
     quiet: QuietOption = False,
 ) -> int:
@@ -87,13 +93,13 @@ def ask(
         for path in file:
             _attach(call, path, body["thread_id"])
     display = ProgressDisplay(call.terminal, is_quiet=quiet)
-    # One key for all attempts, so that a repeated start doesn't create a second run.
+    # All attempts use the same key, so that a repeated start doesn't create a second run.
     stream = RunStream(call.api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
     return follow(Asking(call.api, call.terminal, display), stream)
 
 
 def _attach(call: Call, path: Path, thread_id: str) -> None:
-    """Add a file to a conversation; the question waits until it has been read."""
+    """Add a file to a conversation. A question asked afterwards waits until the file has been ingested."""
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
     address, size_bytes = f"/threads/{segment(thread_id)}/files", path.stat().st_size
@@ -105,7 +111,7 @@ def _attach(call: Call, path: Path, thread_id: str) -> None:
 
 
 def _ignore(_: int) -> None:
-    """Ignore the upload progress."""
+    """Ignore the number of uploaded bytes."""
 
 
 def follow(asking: Asking, stream: RunStream) -> int:
@@ -143,7 +149,7 @@ def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
         return True
     view = asking.api.call("GET", f"/runs/{segment(run_id)}")
     if view["status"] != "waiting":
-        return True  # already answered elsewhere
+        return True  # another client has answered it
     if terminal.prompt is None:
         _leave_waiting(terminal, run_id, event)
         return False
@@ -159,7 +165,7 @@ def _answered(asking: Asking, run_id: str, reply: str) -> bool:
     try:
         send_answer(asking.api, run_id, reply)
     except CommandError as refused:
-        if refused.status == _CLOSED:  # answered elsewhere or expired: the run continues
+        if refused.status == _CLOSED:  # another client answered, or the time ran out; the run continues
             asking.terminal.note(str(refused), "yellow")
             return True
         if refused.status != _BAD_REQUEST:
@@ -213,7 +219,7 @@ def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[
     try:
         stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
     except CommandError:
-        return answer  # the text is complete; pictures can be requested later
+        return answer  # the text is complete without the pictures, which can be requested later
     return {**answer, **{name: stored[name] for name in ("text", "figures")}} if stored else answer
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from cli.errors import CommandError
 from cli.session_file import AzureLogin, Session
 
-_CACHE = "groundwork-cli"  # encrypted by the system's key ring, otherwise a file that only its owner can read
+# The token cache is encrypted with the system key ring or, without one, a file that only its owner can read.
+_CACHE = "groundwork-cli"
 
 
 def sign_in(url: str, login: AzureLogin) -> Session:

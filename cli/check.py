@@ -16,11 +16,11 @@ from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.terminal import Terminal
 
 _LOOK_EVERY_S = 0.5
-_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no real word is formed
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # random codes contain no vowels, so that they form no real word
 _GONE = 404
 _BROKEN = 500
 _UNAVAILABLE = 503
-_CLEARING_S = 60  # for deleting the file if a service is briefly unavailable
+_CLEARING_S = 60  # time for deleting the file, enough for a brief outage
 
 
 @dataclass
@@ -50,7 +50,9 @@ class _Trial:
 
 @app.add("check")
 def check(
-    call: Call, *, timeout: Annotated[float, option("--timeout", "S", "timeout in seconds")] = 300
+    call: Call,
+    *,
+    timeout: Annotated[float, option("--timeout", "S", "Time limit for the whole test, in seconds")] = 300,
 ) -> int:
     """Upload a file, ask about it, check the citation, and delete the file."""
     station = "".join(secrets.choice(_LETTERS) for _ in range(6))
@@ -89,7 +91,7 @@ def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial],
 
 
 def _ready(trial: _Trial) -> str:
-    # The first call creates tables and indexes; a new deployment isn't ready before it.
+    # The first call creates tables and indexes, without which a new deployment isn't ready.
     trial.api.call("GET", "/documents", params={"limit": 1})
     answered = trial.api.send("GET", "/health/ready", also=_UNAVAILABLE)
     if answered.status_code != _UNAVAILABLE:
@@ -132,7 +134,9 @@ def _answered(trial: _Trial) -> str:
 
 
 def _deleted(trial: _Trial) -> str:
-    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # clean up even after the deadline
+    trial.until = max(
+        trial.until, time.monotonic() + _CLEARING_S
+    )  # allow the clean-up even after the deadline
     try:
         if trial.thread_id:
             trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")

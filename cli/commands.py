@@ -44,13 +44,13 @@ class Surroundings:
         return self._connect(self)
 
     def close(self) -> None:
-        """Close the connection, if any."""
+        """Close the connection to the app, if there is one."""
         if "api" in self.__dict__:
             self.api.close()
 
 
 class Call(typer.Context):
-    """An invocation of a command."""
+    """An invocation of a command, with lazy access to the app and the terminal."""
 
     @property
     def surroundings(self) -> Surroundings:
@@ -70,7 +70,7 @@ class _Command(TyperCommand):
     context_class = Call
 
     def get_params(self, ctx: Any) -> list[Any]:
-        # `--json` and `--url` are accepted before and after the command's name.
+        # The options `--json` and `--url` are accepted before and after the command's name.
         return [*super().get_params(ctx), *_shared_options(ctx.find_root())]
 
 
@@ -86,7 +86,7 @@ class _ListingGroup(_Group):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
-        if is_bare and not ctx.resilient_parsing:  # completion lists the members instead
+        if is_bare and not ctx.resilient_parsing:  # shell completion lists the subcommands instead
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
@@ -154,14 +154,18 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
-_JSON = typer.Option("--json", help="print JSON only", expose_value=False, callback=_set_json)
+_JSON = typer.Option(
+    "--json", help="Print the result as JSON and nothing else", expose_value=False, callback=_set_json
+)
 _URL = typer.Option(
     "--url",
     help="URL of the app (default: GROUNDWORK_URL, or a local stack)",
     expose_value=False,
     callback=_set_url,
 )
-_VERSION = typer.Option("--version", help="print the version", is_eager=True, callback=_print_version)
+_VERSION = typer.Option(
+    "--version", help="Print the version and exit", is_eager=True, callback=_print_version
+)
 
 
 @app.callback()
@@ -203,27 +207,36 @@ def leaves() -> dict[str, Any]:
 def _version() -> str:
     try:
         return metadata.version("groundwork")
-    except metadata.PackageNotFoundError:  # not installed, run from a checkout
+    except metadata.PackageNotFoundError:  # the package isn't installed, but run from a checkout
         text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
         return str(tomllib.loads(text)["project"]["version"])
 
 
-# Parameters shared by several commands.
-DocumentArgument = Annotated[str, typer.Argument(metavar="DOC", help="id, or file name if it is unique")]
-DocumentsArgument = Annotated[list[str], typer.Argument(metavar="DOC", help="id, or file name")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="id, or `last` for the newest run")]
-ThreadArgument = Annotated[str, typer.Argument(metavar="THREAD", help="id, or `last` for the newest thread")]
+# Declarations of parameters that several commands share.
+DocumentArgument = Annotated[
+    str, typer.Argument(metavar="DOC", help="Document id, or file name if only one document has it")
+]
+DocumentsArgument = Annotated[list[str], typer.Argument(metavar="DOC", help="Document ids or file names")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or `last` for the newest run")]
+ThreadArgument = Annotated[
+    str, typer.Argument(metavar="THREAD", help="Thread id, or `last` for the newest thread")
+]
 SummaryArgument = Annotated[
-    str, typer.Argument(metavar="SUMMARY", help="id, or `last` for the newest summary")
+    str, typer.Argument(metavar="SUMMARY", help="Summary id, or `last` for the newest summary")
 ]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="maximum number")]
-YesOption = Annotated[bool, typer.Option("--yes", help="do not ask")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of items to list")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Delete without asking for confirmation")]
 ReadersOption = Annotated[
-    list[str] | None, typer.Option("--acl", metavar="NAME", help="a reader; may be repeated")
+    list[str] | None,
+    typer.Option(
+        "--acl",
+        metavar="NAME",
+        help="User or group that may read the file, such as `anna` or `group:sales`. Repeat for several.",
+    ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="hide the progress")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Don't display the progress")]
 
 
 def option(name: str, metavar: str, help: str) -> Any:  # noqa: A002  # as Typer calls it
-    """Return an option that takes a value."""
+    """Declare a command option that takes a value, called `metavar` in the help."""
     return typer.Option(name, metavar=metavar, help=help)

@@ -8,7 +8,7 @@ from typer.completion import get_completion_inspect_parameters, shell_complete
 
 from cli.commands import Call, app
 
-_VARIABLE = "_GROUNDWORK_COMPLETE"  # set by the completion script
+_VARIABLE = "_GROUNDWORK_COMPLETE"  # the completion script sets this variable
 
 
 @app.add("completion")
@@ -19,7 +19,7 @@ def print_script(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], ty
 
 def complete(instruction: str) -> int:
     """Print a shell's script (`source_bash`) or completions (`complete_bash`); return the exit code."""
-    get_completion_inspect_parameters()  # registers the shells
+    get_completion_inspect_parameters()  # this call registers the supported shells
     return shell_complete(typer.main.get_command(app), {}, "groundwork", _VARIABLE, instruction)
 
 

@@ -62,15 +62,23 @@ def resolve(api: Api, name: str) -> str:
 def list_documents(
     call: Call,
     *,
-    project: Annotated[str | None, option("--project", "VALUE", "only those of this project")] = None,
-    document_type: Annotated[str | None, option("--type", "VALUE", "only those of this type")] = None,
-    department: Annotated[
-        str | None, option("--department", "VALUE", "only those of this department")
+    project: Annotated[
+        str | None, option("--project", "VALUE", "List only documents of this project")
     ] = None,
-    language: Annotated[str | None, option("--language", "VALUE", "only those of this language")] = None,
-    author: Annotated[str | None, option("--author", "VALUE", "only those of this author")] = None,
-    filename: Annotated[str | None, option("--filename", "VALUE", "only those of this filename")] = None,
-    tags: Annotated[str | None, option("--tags", "VALUE", "only those of this tags")] = None,
+    document_type: Annotated[
+        str | None, option("--type", "VALUE", "List only documents of this type")
+    ] = None,
+    department: Annotated[
+        str | None, option("--department", "VALUE", "List only documents of this department")
+    ] = None,
+    language: Annotated[
+        str | None, option("--language", "VALUE", "List only documents in this language")
+    ] = None,
+    author: Annotated[str | None, option("--author", "VALUE", "List only documents of this author")] = None,
+    filename: Annotated[
+        str | None, option("--filename", "VALUE", "List only documents with this file name")
+    ] = None,
+    tags: Annotated[str | None, option("--tags", "VALUE", "List only documents with this tag")] = None,
     limit: LimitOption = 100,
 ) -> None:
     """List documents, running and failed ones first."""
@@ -94,7 +102,7 @@ def list_documents(
 
 @documents.add("show")
 def show_document(call: Call, document: DocumentArgument) -> None:
-    """Show one document."""
+    """Show the metadata and status of a document."""
     _show(call.terminal, call.api.call("GET", f"/documents/{resolve(call.api, document)}"))
 
 
@@ -103,8 +111,8 @@ def read_document(
     call: Call,
     document: DocumentArgument,
     *,
-    page: Annotated[int | None, option("--page", "N", "start at this page")] = None,
-    parts: Annotated[int, option("--parts", "N", "maximum number of parts")] = 100,
+    page: Annotated[int | None, option("--page", "N", "Page at which to start")] = None,
+    parts: Annotated[int, option("--parts", "N", "Maximum number of parts of the text to print")] = 100,
 ) -> None:
     """Print a document's text as Markdown."""
     address = f"/documents/{resolve(call.api, document)}/readable"
@@ -133,10 +141,11 @@ def download_document(
     document: DocumentArgument,
     *,
     out: Annotated[
-        str | None, option("--out", "FILE", "target file (default: its own name; - is standard output)")
+        str | None,
+        option("--out", "FILE", "File to write, by default the document's file name; `-` is standard output"),
     ] = None,
 ) -> None:
-    """Download a document's file."""
+    """Download the original file of a document."""
     doc_id = resolve(call.api, document)
     parts = call.api.download(f"/documents/{doc_id}/content")
     if out == "-":
@@ -158,14 +167,20 @@ def edit_document(
     call: Call,
     document: DocumentArgument,
     *,
-    title: Annotated[str | None, option("--title", "TEXT", "new value; empty text clears it")] = None,
-    document_type: Annotated[str | None, option("--type", "TEXT", "new value; empty text clears it")] = None,
-    author: Annotated[str | None, option("--author", "TEXT", "new value; empty text clears it")] = None,
-    department: Annotated[
-        str | None, option("--department", "TEXT", "new value; empty text clears it")
+    title: Annotated[str | None, option("--title", "TEXT", "New value; an empty text clears it")] = None,
+    document_type: Annotated[
+        str | None, option("--type", "TEXT", "New value; an empty text clears it")
     ] = None,
-    language: Annotated[str | None, option("--language", "TEXT", "new value; empty text clears it")] = None,
-    tag: Annotated[list[str] | None, option("--tag", "TAG", "a tag; repeat for all tags")] = None,
+    author: Annotated[str | None, option("--author", "TEXT", "New value; an empty text clears it")] = None,
+    department: Annotated[
+        str | None, option("--department", "TEXT", "New value; an empty text clears it")
+    ] = None,
+    language: Annotated[
+        str | None, option("--language", "TEXT", "New value; an empty text clears it")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "New tag. Repeat for each tag; all old tags are replaced.")
+    ] = None,
 ) -> None:
     """Correct a document's metadata, also for later versions."""
     texts = {
@@ -189,8 +204,12 @@ def change_access(
     document: DocumentArgument,
     *,
     acl: ReadersOption = None,
-    private: Annotated[bool, typer.Option("--private", help="only its owner")] = False,
-    project: Annotated[str | None, option("--project", "ID", "move it to a project")] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Make the document readable only by its owner")
+    ] = False,
+    project: Annotated[
+        str | None, option("--project", "ID", "Project to which the document is moved")
+    ] = None,
 ) -> None:
     """Show or set who can read a document."""
     path = f"/documents/{resolve(call.api, document)}"
@@ -214,16 +233,16 @@ def change_access(
 
 @documents.add("reingest")
 def reingest_document(call: Call, document: DocumentArgument) -> None:
-    """Ingest a document again."""
+    """Ingest the file of a document again."""
     _show(call.terminal, call.api.call("POST", f"/documents/{resolve(call.api, document)}/reingest"))
 
 
 @documents.add("import")
 def import_page(
     call: Call,
-    address: Annotated[str, typer.Argument(metavar="URL", help="URL of the page")],
+    address: Annotated[str, typer.Argument(metavar="URL", help="URL of the page to import")],
     *,
-    project: Annotated[str | None, option("--project", "ID", "project that it belongs to")] = None,
+    project: Annotated[str | None, option("--project", "ID", "Project to which the document belongs")] = None,
     acl: ReadersOption = None,
 ) -> None:
     """Import a web page as a document."""

@@ -5,7 +5,7 @@ NOT_ALL_WELL = 1
 FAILED = 2
 NO_ANSWER = 3
 ASKED_BACK = 4
-INTERRUPTED = 130  # 128 + SIGINT, as in shells
+INTERRUPTED = 130  # exit code of a command stopped by Ctrl-C: 128 + SIGINT, as in shells
 
 
 class CommandError(Exception):
@@ -27,4 +27,4 @@ class CommandError(Exception):
 
 
 class NoConnectionError(CommandError):
-    """The app can't be reached."""
+    """Error raised if the app can't be reached."""

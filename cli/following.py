@@ -11,11 +11,11 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDS = ("complete", "error")
-_GIVE_UP_S = 90.0  # maximum time without an event or a stable connection; a host restarts faster
-_SETTLED_S = 10.0  # longer than the connect timeout, so a connection of this age is stable
-_PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one repeats
-_BROKEN = 500  # server errors are temporary while the app starts
-_FIRST_TRIES = 5  # an interrupted start may have created the run; the key makes repeats safe
+_GIVE_UP_S = 90.0  # give up after this time without an event or stable connection; a host restarts faster
+_SETTLED_S = 10.0  # a connection of this age, longer than the connect timeout, is stable
+_PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # pauses before reconnecting; the last one repeats
+_BROKEN = 500  # the app may respond with server errors while it starts
+_FIRST_TRIES = 5  # number of attempts to start a run; the idempotency key makes repeats safe
 
 
 class RunStream:
@@ -68,7 +68,7 @@ class RunStream:
             else:
                 if self._lost < 0:
                     return
-                self._check_time(None)  # the server ended the stream to be resumed
+                self._check_time(None)  # the server ended the stream early, so that the client resumes it
 
     def _connection(self) -> Iterator[Event]:
         if self.run_id:

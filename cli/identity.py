@@ -17,8 +17,10 @@ from cli.errors import CommandError, NoConnectionError
 from cli.session_file import AzureLogin, Session, Way, forget_session, keep_session, read_session
 from cli.terminal import moment
 
-_RENEW_BEFORE_S = 120.0  # a token must remain valid until the question is answered
-_TOKENS_FILE = "tokens.json"  # written by local/run_all
+_RENEW_BEFORE_S = (
+    120.0  # tokens are renewed this early, because one must be valid until the question is answered
+)
+_TOKENS_FILE = "tokens.json"  # name of the file that local/run_all writes
 _LOCAL_DATA = Path(".local/data")  # relative to the folder in which the stack was started
 _MISSING = 404
 
@@ -95,24 +97,29 @@ class _SessionToken:
 def sign_in(
     call: Call,
     *,
-    token: Annotated[str | None, option("--token", "TOKEN", "a token; the default is to ask for one")] = None,
+    token: Annotated[
+        str | None, option("--token", "TOKEN", "Token to store; without it, the command asks for one")
+    ] = None,
     dev_user: Annotated[
-        str | None, option("--dev-user", "NAME", "a user of the local stack, such as anna")
+        str | None, option("--dev-user", "NAME", "User of the local stack, such as anna")
     ] = None,
     azure: Annotated[
-        bool, typer.Option("--azure", help="use your Azure sign-in or managed identity")
+        bool, typer.Option("--azure", help="Use your Azure sign-in or a managed identity")
     ] = False,
-    browser: Annotated[bool, typer.Option("--browser", help="with --azure: sign in with a browser")] = False,
+    browser: Annotated[bool, typer.Option("--browser", help="With --azure: sign in with a browser")] = False,
     device_code: Annotated[
-        bool, typer.Option("--device-code", help="with --azure: sign in with a code on another device")
+        bool, typer.Option("--device-code", help="With --azure: sign in with a code on another device")
     ] = False,
-    app_id: Annotated[str | None, option("--app-id", "ID", "with --azure: the app's registration")] = None,
-    scope: Annotated[
-        str | None, option("--scope", "SCOPE", "with --azure: the whole scope (default GROUNDWORK_SCOPE)")
+    app_id: Annotated[
+        str | None, option("--app-id", "ID", "With --azure: client id of the app registration")
     ] = None,
-    tenant: Annotated[str | None, option("--tenant", "ID", "with --azure: the tenant to sign in to")] = None,
+    scope: Annotated[
+        str | None,
+        option("--scope", "SCOPE", "With --azure: complete scope of the token (default: GROUNDWORK_SCOPE)"),
+    ] = None,
+    tenant: Annotated[str | None, option("--tenant", "ID", "With --azure: tenant to sign in to")] = None,
     client_id: Annotated[
-        str | None, option("--client-id", "ID", "with --azure: the client that requests the token")
+        str | None, option("--client-id", "ID", "With --azure: client id that requests the token")
     ] = None,
 ) -> None:
     """Sign in and store a token that only you can read."""

@@ -16,9 +16,11 @@ def show_metrics(
     call: Call,
     what: Annotated[Literal["quality", "subagents"], typer.Argument()],
     *,
-    hours: Annotated[int, option("--hours", "N", "the last N hours (1-168)")] = 24,
+    hours: Annotated[
+        int, option("--hours", "N", "Length of the period that ends now, in hours (1-168)")
+    ] = 24,
 ) -> None:
-    """Show the quality of answers or sub-agents (administrators)."""
+    """Show measures of answer quality or of sub-agents (administrators)."""
     report = call.api.call("GET", f"/metrics/{what}", params={"hours": hours})
     if call.terminal.as_json:
         call.terminal.json(report)

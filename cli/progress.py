@@ -115,7 +115,7 @@ def _result(data: dict[str, Any]) -> str:
     if not data.get("success", True):
         return f"{data['tool']} failed: {data.get('error') or data.get('error_type') or 'no reason given'}"
     count = data.get("result_count")
-    if count is None:  # the tool reports no count
+    if count is None:  # this tool reports no number of results
         return "done"
     return f"{count} result{'' if count == 1 else 's'}"
 

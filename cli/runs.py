@@ -72,9 +72,9 @@ def show_events(
     call: Call,
     run: RunArgument,
     *,
-    after: Annotated[int, option("--after", "N", "only events after this one")] = 0,
+    after: Annotated[int, option("--after", "N", "Number of an event; only later events are shown")] = 0,
 ) -> None:
-    """Follow a run's events."""
+    """Print the events of a run as they occur."""
     stream = RunStream(call.api, run_id=run_id_of(call.api, run), last=after, on_trouble=call.terminal.note)
     for event in stream:
         if call.terminal.as_json:
@@ -92,7 +92,7 @@ def answer_run(
     call: Call,
     run: RunArgument,
     choice: Annotated[
-        str, typer.Argument(metavar="CHOICE", help="the number of an option, or your own words")
+        str, typer.Argument(metavar="CHOICE", help="Number of an option, or an answer in your own words")
     ],
     *,
     quiet: QuietOption = False,
@@ -118,12 +118,14 @@ def rate_run(
     call: Call,
     run: RunArgument,
     *,
-    rating: Annotated[str | None, typer.Argument(metavar="RATING", help="1-5, up or down")] = None,
-    comment: Annotated[str | None, option("--comment", "TEXT", "a comment")] = None,
-    reason: Annotated[list[str] | None, option("--reason", "WORD", "why; may be repeated")] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="remove your rating")] = False,
+    rating: Annotated[str | None, typer.Argument(metavar="RATING", help="Rating: 1-5, up or down")] = None,
+    comment: Annotated[str | None, option("--comment", "TEXT", "Comment on the answer")] = None,
+    reason: Annotated[
+        list[str] | None, option("--reason", "WORD", "Reason for the rating. Repeat for several.")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove your rating")] = False,
 ) -> None:
-    """Rate a run's answer; the last rating counts."""
+    """Rate the answer of a run. A new rating replaces the old one."""
     path = f"/runs/{segment(run_id_of(call.api, run))}/feedback"
     if remove:
         call.api.call("DELETE", path)

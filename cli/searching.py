@@ -27,7 +27,7 @@ from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.terminal import Terminal, clean, moment
 
 _LOOK_EVERY_S = 1.0
-_PREVIEW = 600  # characters per passage
+_PREVIEW = 600  # maximum number of characters printed per passage
 
 
 @app.add("search")
@@ -35,24 +35,25 @@ def search(
     call: Call,
     query: Annotated[str, typer.Argument(metavar="QUERY")],
     *,
-    top: Annotated[int, option("--top", "N", "how many (1-50)")] = 10,
+    top: Annotated[int, option("--top", "N", "Maximum number of results (1-50)")] = 10,
     filters: Annotated[
-        list[str] | None, option("--filter", "NAME=VALUE", "a filter; may be repeated")
+        list[str] | None,
+        option("--filter", "NAME=VALUE", "Filter on a field, such as department=Safety. Repeat for several."),
     ] = None,
     tag: Annotated[
-        list[str] | None, option("--tag", "TAG", "only documents with this tag; may be repeated")
+        list[str] | None, option("--tag", "TAG", "Search only documents with this tag. Repeat for several.")
     ] = None,
     language: Annotated[
-        str | None, option("--language", "CODE", "only documents in this language, such as de")
+        str | None, option("--language", "CODE", "Search only documents in this language, such as de")
     ] = None,
     since: Annotated[
-        str | None, option("--since", "DATE", "only documents uploaded on that day or later")
+        str | None, option("--since", "DATE", "Search only documents uploaded on this day or later")
     ] = None,
     until: Annotated[
-        str | None, option("--until", "DATE", "only documents uploaded on that day or earlier")
+        str | None, option("--until", "DATE", "Search only documents uploaded on this day or earlier")
     ] = None,
 ) -> int:
-    """Show passages and figures without an answer."""
+    """Search for passages and figures, without generating an answer."""
     end = f"{until}T23:59:59Z" if until else None
     narrowed = {
         "tags": tag,
@@ -82,9 +83,10 @@ def summarise(
     call: Call,
     documents: DocumentsArgument,
     *,
-    focus: Annotated[str, option("--focus", "TEXT", "a question to focus on")] = "",
+    focus: Annotated[str, option("--focus", "TEXT", "Question on which the summary focuses")] = "",
     language: Annotated[
-        str | None, option("--language", "CODE", "such as de (default: the documents' language)")
+        str | None,
+        option("--language", "CODE", "Language of the summary, such as de (default: that of the documents)"),
     ] = None,
 ) -> int:
     """Summarise 1-20 documents, with sources."""

@@ -21,11 +21,11 @@ import httpx
 from cli.api import Api
 from cli.errors import CommandError
 
-DOCUMENTS = "/documents"  # where documents are added
-LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go directly to storage
-BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s; a broken connection loses at most this much
+DOCUMENTS = "/documents"  # path to which documents are posted
+LARGE_BYTES = 4_000_000  # same value as MAX_UPLOAD_BYTES; larger files go directly to storage
+BLOCK_BYTES = 8_000_000  # takes 4 s at 16 Mbit/s; a broken connection loses at most one block
 _TRIES = 6
-_WAITS = 40  # waits for the app's limit per minute, which other transfers share
+_WAITS = 40  # maximum number of waits for the limit per minute, which other transfers share
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _EXPIRED = 403
 _UNKNOWN_BLOCKS = 400

@@ -81,7 +81,9 @@ def keep_session(session: Session) -> Path:
     """
     path = session_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(f".{os.getpid()}")  # several commands may renew a token at the same time
+    draft = path.with_suffix(
+        f".{os.getpid()}"
+    )  # the name is unique, because several commands may renew a token at the same time
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -26,10 +26,11 @@ def share(
     run: RunArgument,
     *,
     audience: Annotated[
-        list[str] | None, option("--with", "NAME", "who may open it; may be repeated")
+        list[str] | None,
+        option("--with", "NAME", "User or group that may open the share. Repeat for several."),
     ] = None,
-    days: Annotated[int, option("--days", "N", "days until it ends (1-90)")] = 30,
-    revoke: Annotated[str | None, option("--revoke", "SHARE", "end this share")] = None,
+    days: Annotated[int, option("--days", "N", "Days until the share expires (1-90)")] = 30,
+    revoke: Annotated[str | None, option("--revoke", "SHARE", "Id of a share to revoke")] = None,
 ) -> None:
     """Share a run's answer, or show its shares."""
     if audience and revoke:

@@ -101,12 +101,12 @@ class Terminal:
         elif self.output.is_terminal:
             table = Table(box=None, pad_edge=False, header_style="bold")
             for name in names:
-                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # ids must not be truncated
+                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # ids are never truncated
             for row in cells:
                 table.add_row(*row)
             self.output.print(table)
         else:
-            # For programs: nothing is truncated, and a row is a line.
+            # Programs get one line per row, and nothing is truncated.
             for line in [list(names), *([one.plain for one in row] for row in cells)]:
                 _write(self.output, "\t".join(line))
 
@@ -164,5 +164,5 @@ def _ask(question: str) -> str:
     print(question, end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
     if not line:
-        raise KeyboardInterrupt  # end of input (Ctrl-D)
+        raise KeyboardInterrupt  # the input has ended (Ctrl-D)
     return line.strip()

@@ -43,7 +43,9 @@ def show_thread(
     call: Call,
     thread: ThreadArgument,
     *,
-    limit: Annotated[int, option("--limit", "N", "maximum number, newest first")] = 20,
+    limit: Annotated[
+        int, option("--limit", "N", "Maximum number of questions, counted from the newest")
+    ] = 20,
 ) -> None:
     """Show questions and answers, oldest first."""
     path = f"/threads/{segment(thread_id_of(call.api, thread))}/messages"

@@ -70,18 +70,21 @@ def upload(
         ),
     ],
     *,
-    project: Annotated[str | None, option("--project", "ID", "project that the documents belong to")] = None,
+    project: Annotated[str | None, option("--project", "ID", "Project to which the documents belong")] = None,
     acl: Annotated[
-        list[str] | None, option("--acl", "NAME", "a reader of new files; may be repeated")
+        list[str] | None,
+        option("--acl", "NAME", "User or group that may read the files. Repeat for several."),
     ] = None,
     folder: Annotated[
-        str | None, option("--folder", "PATH", "where to put them (default: the folder's name)")
+        str | None, option("--folder", "PATH", "Folder in the app (default: the name of the uploaded folder)")
     ] = None,
     source_url: Annotated[
-        str | None, option("--source-url", "URL", "where the recording of a transcript is")
+        str | None, option("--source-url", "URL", "URL of the recording that belongs to a transcript")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="also send unchanged files")] = False,
-    timeout: Annotated[float, option("--timeout", "SECONDS", "timeout in seconds")] = 3600.0,
+    force: Annotated[bool, typer.Option("--force", help="Send unchanged files too")] = False,
+    timeout: Annotated[
+        float, option("--timeout", "SECONDS", "Time limit for the ingestion, in seconds")
+    ] = 3600.0,
 ) -> int:
     """Send files and folders and wait until they are ready."""
     files = files_of(sources, folder)
@@ -161,7 +164,7 @@ class Uploader:
         """Apply the requested access list if it differs."""
         acl = document["acl"] if self._options.acl is None else list(self._options.acl)
         project = self._options.project_id or document.get("project_id")
-        owner = document.get("owner_id")  # the owner can always read, whether listed or not
+        owner = document.get("owner_id")  # the owner may always read, even if not listed
         if {*acl, owner} != {*document["acl"], owner} or project != document.get("project_id"):
             change = {"acl": acl, **({"project_id": project} if project else {})}
             self._api.call("PUT", f"/documents/{document['doc_id']}/access", json=change)
@@ -256,7 +259,9 @@ def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Termi
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         queued = [outcome for outcome in outcomes if outcome.status == "queued"]
-        progress.update(task, completed=size_bytes, current="")  # refused files were not read completely
+        progress.update(
+            task, completed=size_bytes, current=""
+        )  # fill the bar, because refused files were not read completely
         ingesting = progress.add_task("Ready", total=len(queued), current="")
         uploader.follow(watch, queued, lambda outcome: _show(progress, ingesting, outcome))
     return outcomes

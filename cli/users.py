@@ -9,7 +9,9 @@ from cli.commands import Call, LimitOption, YesOption, option, users
 from cli.errors import DONE, NOT_ALL_WELL
 from cli.terminal import Terminal, moment
 
-UserArgument = Annotated[str, typer.Argument(metavar="USER", help="the object id in Entra ID")]
+UserArgument = Annotated[
+    str, typer.Argument(metavar="USER", help="User id, which is the object id in Entra ID")
+]
 
 
 @users.add("erase")
@@ -18,7 +20,7 @@ def erase_user(
     user: UserArgument,
     *,
     documents: Annotated[
-        bool, typer.Option("--documents", help="also delete their documents that no one else can read")
+        bool, typer.Option("--documents", help="Also delete documents that only this person can read")
     ] = False,
     yes: YesOption = False,
 ) -> None:
@@ -47,12 +49,16 @@ def show_trail(
     call: Call,
     *,
     since: Annotated[
-        str | None, option("--since", "TIME", "from this time, such as 2026-11-01T00:00:00Z")
+        str | None, option("--since", "TIME", "Start of the period, such as 2026-11-01T00:00:00Z")
     ] = None,
-    until: Annotated[str | None, option("--until", "TIME", "until this time")] = None,
-    user: Annotated[str | None, option("--user", "USER", "only this person")] = None,
-    document: Annotated[str | None, option("--document", "ID", "only this document, by its id")] = None,
-    action: Annotated[str | None, option("--action", "ACTION", "only this action, such as download")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "End of the period")] = None,
+    user: Annotated[str | None, option("--user", "USER", "Show only entries of this user id")] = None,
+    document: Annotated[
+        str | None, option("--document", "ID", "Show only entries about the document with this id")
+    ] = None,
+    action: Annotated[
+        str | None, option("--action", "ACTION", "Show only entries with this action, such as download")
+    ] = None,
     limit: LimitOption = 1000,
 ) -> None:
     """Show which users read, changed or deleted which documents (administrators)."""

@@ -14,7 +14,7 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
-_SILENCE_S = 5.0  # without an event; then the document is requested
+_SILENCE_S = 5.0  # if no event arrives for this long, the document is requested
 _PAUSE_S = 0.2
 
 
@@ -32,7 +32,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()  # the thread ends with its stream or with the program
+        self._stopped.set()  # the thread isn't joined: it ends with its stream or with the program
 
     def wait(
         self,
@@ -75,7 +75,7 @@ class Watch:
         try:
             return self._api.call("GET", f"/documents/{doc_id}")
         except CommandError as failed:
-            if failed.status == 404:  # uploaded to storage, but its event hasn't arrived
+            if failed.status == 404:  # the file is in storage, but its event hasn't arrived
                 return None
             raise
 

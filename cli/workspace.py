@@ -23,9 +23,9 @@ def list_files(call: Call) -> None:
 
 @workspace.add("show")
 def show_file(
-    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="name of the file")]
+    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="Name of the file in the workspace")]
 ) -> None:
-    """Write a file to standard output."""
+    """Write a file from your workspace to standard output."""
     for part in call.api.download(f"/workspace/{segment(file)}"):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
@@ -33,8 +33,8 @@ def show_file(
 
 @workspace.add("delete")
 def delete_file(
-    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="name of the file")]
+    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="Name of the file in the workspace")]
 ) -> None:
-    """Delete a file."""
+    """Delete a file from your workspace."""
     call.api.call("DELETE", f"/workspace/{segment(file)}")
     call.terminal.result({"name": file, "status": "deleted"}, f"{file} is deleted.")

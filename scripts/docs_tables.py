@@ -47,7 +47,8 @@ def render_errors() -> str:
     """
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
-        errors.setdefault((error.status, error.code), error)  # a subclass may have the code of its base class
+        # The first class wins, because a subclass may have the code of its base class.
+        errors.setdefault((error.status, error.code), error)
     lines = []
     for (status, code), error in sorted(errors.items()):
         meaning = (error.__doc__ or "").split("\n")[0]
@@ -69,7 +70,7 @@ def _tool(tool: type[Tool]) -> str:
 
 def _parameter(name: str, facts: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return a parameter with its default, such as `top_k=10`, and the values of an enumeration."""
-    # A default_factory is not part of the schema; only objects have one.
+    # The schema doesn't contain the result of a default_factory. Only parameters that are objects have one.
     default = "" if name in schema.get("required", ()) else f"={json.dumps(facts.get('default', {}))}"
     values = ", ".join(f"`{value}`" for value in facts.get("enum", ()))
     return f"`{name}{default}`{f' ({values})' if values else ''}"

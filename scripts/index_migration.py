@@ -1,4 +1,5 @@
-"""Migration of a search index without downtime, for changes that can't be made to the existing index.
+"""Command that migrates a search index without downtime, for changes that can't be made to the existing
+index.
 
     python -m scripts.index_migration adopt content --index content-blocks   give the index an alias, once
     python -m scripts.index_migration plan content      show what would be done
@@ -27,16 +28,20 @@ STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Perform one step of a migration. Return 0 if it is done, and 1 if it was refused or failed."""
+    """Perform one step of a migration. Return 0 if it is done, or 1 if it was refused or failed."""
     parser = argparse.ArgumentParser(
         prog="index_migration", description="Migrate a search index without downtime."
     )
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
-    parser.add_argument("--index", default="", help="index that the alias will point to (only for `adopt`)")
+    parser.add_argument(
+        "--index",
+        default="",
+        help="existing index for which `adopt` creates the alias; not allowed for other steps",
+    )
     options = parser.parse_args(arguments)
     if (options.step == "adopt") != bool(options.index):
-        parser.error("--index belongs to adopt")
+        parser.error("--index is required for the step adopt, and not allowed for other steps")
     try:
         print(asyncio.run(_step(load_settings(), options.step, options.which, options.index)))
     except GroundworkError as failed:

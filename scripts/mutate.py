@@ -24,7 +24,7 @@ CONFIG = ROOT / "tests/mutation"
 WORK = ROOT / "build/mutation"
 MIN_SCORE = 0.90
 MAX_EXCUSED = 10
-# Files and folders besides the modules that the tests import or read.
+# Files and folders that the tests import or read, in addition to the mutated modules.
 _COPIED = "cli docs evals functions host.json local orchestrations samples shared tests".split()
 
 
@@ -95,7 +95,10 @@ def main() -> int:
         "groups", nargs="*", help="names of groups in tests/mutation/modules.toml (default: all)"
     )
     parser.add_argument(
-        "--out", type=Path, default=WORK / "report.json", help="JSON report to write (default: %(default)s)"
+        "--out",
+        type=Path,
+        default=WORK / "report.json",
+        help="path of the JSON report to write (default: %(default)s)",
     )
     arguments = parser.parse_args()
     groups = read_groups()
@@ -138,7 +141,7 @@ def run_group(name: str, group: Group) -> list[Mutant]:
     print(f"{name}: {', '.join(group.modules)}", flush=True)
     with (folder / "log.txt").open("wb") as log:
         command = [sys.executable, str(ROOT / "scripts/mutate_group.py"), str(results)]
-        # Allow bytecode files; otherwise every process would compile the tests again.
+        # PYTHONDONTWRITEBYTECODE is removed, because otherwise every process would compile the tests again.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
     if not results.exists():
@@ -154,7 +157,7 @@ def _configuration(group: Group) -> str:
         "also_copy": _COPIED,
         "pytest_add_cli_args_test_selection": tests,
         "pytest_add_cli_args": ["-m", "not e2e", "-p", "no:cacheprovider"],
-        # A mutant in an endless loop is stopped after (the time of its tests + 2 s) x 5.
+        # These settings stop a mutant in an endless loop after five times the sum of its test time and 2 s.
         "timeout_constant": 2.0,
         "timeout_multiplier": 5.0,
         "use_git_change_detection": False,

@@ -1,4 +1,4 @@
-"""Run mutmut on the modules named in the pyproject.toml of the current folder. Started by `scripts.mutate`.
+"""Runs mutmut on the modules named in the pyproject.toml of the current folder. Started by `scripts.mutate`.
 
 Only the operators that change decisions are used. mutmut's others (texts, arguments, assigned values) make
 mutants that fail at their first call or reword a message, which says little about the tests.
@@ -26,7 +26,7 @@ OPERATORS = frozenset({
 })  # fmt: skip
 # Exit codes of pytest: a test failed, the tests can't be collected, pytest itself failed.
 _KILLED = frozenset({1, 2, 3})
-# Exit codes of a time-out: from mutmut itself, or from the signals SIGXCPU and SIGKILL.
+# Exit codes of mutants that took too long: from mutmut itself, or from the signals SIGXCPU and SIGKILL.
 _TIMED_OUT = frozenset({36, 24, 152, 255, -24, -9})
 
 
@@ -59,7 +59,7 @@ def _lines(diff: list[str], sign: str) -> str:
 
 
 if __name__ == "__main__":
-    # Change the list in place: the processes that create the mutants are forked and inherit it.
+    # The list is changed in place, because the processes that create the mutants are forked and inherit it.
     operators = cast(list[tuple[type, object]], mutators.mutation_operators)
     operators[:] = [pair for pair in operators if pair[1] in OPERATORS]
     _run((), len(os.sched_getaffinity(0)))

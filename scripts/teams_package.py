@@ -1,4 +1,4 @@
-"""Builder of the Teams app package. It reports everything that Teams would reject.
+"""Builder of the Teams app package, which reports everything that Teams would reject.
 
     make teams-package APP_ID=<bot's app id> HOST=<host of the app> OUT=build/groundwork-teams.zip
 
@@ -27,7 +27,7 @@ _NO_GUID = "00000000-0000-0000-0000-000000000000"
 _HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE)
 _VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
 _PLACES = ("developer.websiteUrl", "developer.privacyUrl", "developer.termsOfUseUrl")
-# timestamp of every file in the package, so that equal content gives equal bytes
+# Time stamp of every file in the package. It is constant, so that equal content gives equal bytes.
 _STAMP = (2026, 1, 1, 0, 0, 0)
 _ICONS = {"color": (COLOR_SIZE, "RGB"), "outline": (OUTLINE_SIZE, "RGBA")}
 
@@ -158,14 +158,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m scripts.teams_package", description=__doc__)
     parser.add_argument("--app-id", required=True, help="application id of the bot (BOT_APP_ID)")
     parser.add_argument("--host", required=True, help="host of the app, such as NAME.azurewebsites.net")
-    parser.add_argument("--name", default="Groundwork", help="display name, at most 30 characters")
-    parser.add_argument("--developer", default="Groundwork", help="publisher, at most 32 characters")
+    parser.add_argument("--name", default="Groundwork", help="display name of the app, at most 30 characters")
     parser.add_argument(
-        "--version", default="1.0.0", help="version of the package; Teams updates only to a higher one"
+        "--developer", default="Groundwork", help="name of the publisher, at most 32 characters"
+    )
+    parser.add_argument(
+        "--version",
+        default="1.0.0",
+        help="version of the package, such as 1.0.1; Teams installs only a higher one",
     )
     for place in ("website", "privacy", "terms"):
-        parser.add_argument(f"--{place}", help="https URL (default: the address of the app)")
-    parser.add_argument("--out", default="build/groundwork-teams.zip", help="the file to write")
+        parser.add_argument(
+            f"--{place}", help=f"https URL of the {place} page (default: the address of the app)"
+        )
+    parser.add_argument(
+        "--out",
+        default="build/groundwork-teams.zip",
+        help="path of the package to write (default: %(default)s)",
+    )
     return parser
 
 

@@ -48,7 +48,7 @@ def manifest_schema(prefix: Path = PREFIX) -> Path:
 
 
 def _is_installed(prefix: Path) -> bool:
-    # npm writes this file last, so an interrupted installation lacks it.
+    # npm writes this lock file last, so it is missing after an interrupted installation.
     finished = prefix / "node_modules" / ".package-lock.json"
     copied = prefix / "package-lock.json"
     if not (finished.is_file() and copied.is_file()):
@@ -64,7 +64,7 @@ def _npm_ci(prefix: Path) -> None:
         npm = find_node().npm
     except NodeMissingError as missing:
         raise TeamsToolsError(str(missing)) from None
-    # No package needs its install script, and none may download a browser.
+    # Install scripts are disabled, because no package needs one and none may download a browser.
     command = [*npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(
         command, cwd=prefix, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S, check=False

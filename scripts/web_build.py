@@ -15,7 +15,9 @@ from filelock import FileLock
 from local.azurite.server import NodeMissingError, find_node
 
 WEB = Path(__file__).resolve().parent.parent / "web"
-_TIMEOUT_S = 600.0  # 4 s measured; slow connections take longer
+_TIMEOUT_S = (
+    600.0  # limit for a build, which takes 4 s with a fast connection, and for waiting for another one
+)
 
 
 class WebBuildError(RuntimeError):
