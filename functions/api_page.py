@@ -75,7 +75,9 @@ async def get_docs_asset(req: Request, asset: AssetName) -> Response:
     (404) for other names.
     """
     if asset not in ASSETS:
-        raise NotFoundError("The page has no file of this name.", "Open /api/docs.")
+        raise NotFoundError(
+            "The page has no file of this name.", "Open /api/docs, which loads all files that it needs."
+        )
     content = await asyncio.to_thread(_file, asset)
     return cached_response(req, content, _MEDIA_TYPES[Path(asset).suffix], _HEADERS)
 

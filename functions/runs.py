@@ -88,7 +88,9 @@ async def get_run_events(
     """Stream the events of a run, from the first one or after `Last-Event-ID`."""
     after = last_event_id(req.headers.get("last-event-id"))
     if not run.has_log:
-        raise NotFoundError("The events of this run have expired.", "GET the run for its answer.")
+        raise NotFoundError(
+            "The events of this run have expired.", "Read the answer with GET /runs/{run_id}."
+        )
     if run.finished_at is not None:
         await check_readable(run, in_thread(user, run.thread_id), services)
     journal = await services.run_log.read(run.run_id) if after else None

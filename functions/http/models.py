@@ -137,7 +137,9 @@ class ReplyHeaders(Model):
         pattern=r"^bytes [0-9]+-[0-9]+/[0-9]+$",
         description="Range of bytes that the response contains, and the size of the file.",
     )
-    accept_ranges: str = Field(alias="Accept-Ranges", description="`bytes`.")
+    accept_ranges: str = Field(
+        alias="Accept-Ranges", description="Unit of the ranges that a client may request, always `bytes`."
+    )
     www_authenticate: str = Field(
         alias="WWW-Authenticate", description="Authentication scheme that the caller must use."
     )

@@ -156,7 +156,7 @@ def _whole_seconds(timestamp: str) -> str:
 
 
 _CONTINUATION_HEADER = "x-ms-continuation-token"
-_DEFAULT_PAGE_SIZE = 100  # default page size in OrchestrationStatusQueryCondition.cs
+_DEFAULT_PAGE_SIZE = 100  # same default as in OrchestrationStatusQueryCondition.cs of the real host
 _POLL_AGAIN_S = "5"
 
 

@@ -16,7 +16,9 @@ from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_even
 from local.durable.instances import Instance
 from local.durable.work import ReplayFailed
 
-_MAX_CUSTOM_STATUS_KB = 16  # the limit that SetCustomStatus in DurableOrchestrationContext.cs enforces
+_MAX_CUSTOM_STATUS_KB = (
+    16  # same limit as for SetCustomStatus in DurableOrchestrationContext.cs of the real host
+)
 
 OUT_OF_PROC_LABEL = "$OutOfProcData$:"
 

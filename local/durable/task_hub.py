@@ -14,7 +14,7 @@ from local.durable.instance_table import InstanceFilter, InstancePage
 from local.durable.instances import Instance, RuntimeStatus
 from local.durable.store import Store
 
-_MAX_INSTANCE_ID_LENGTH = 100  # the limit in DurableClient.cs
+_MAX_INSTANCE_ID_LENGTH = 100  # same limit as in DurableClient.cs of the real host
 _INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 
 

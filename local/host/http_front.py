@@ -24,7 +24,11 @@ from local.host.worker_process import Body, Worker, WorkerLostError
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
 
-_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # same values as in Kestrel
+_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = (
+    100,
+    32 * 1024,
+    8 * 1024,
+)  # same limits as in Kestrel, the web server of the real host
 
 
 _NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")

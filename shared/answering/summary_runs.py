@@ -156,7 +156,7 @@ async def list_summaries(
     """
     prefix = owner_prefix(user.user_id, services.settings.identity.owner_id_key)
     if cursor and not (cursor.startswith(prefix) and re.fullmatch(DATED_ID, cursor)):
-        raise CallerError("Invalid cursor.", "Send the cursor of the previous page unchanged.")
+        raise CallerError("The cursor is invalid.", "Send the cursor of the previous page unchanged.")
     records: list[RunRecord] = []
     async for record in services.runs.dated(user.user_id, prefix, cursor):
         records.append(record)

@@ -316,5 +316,5 @@ def _read_cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 6 or int(cursor) > _MAX_LISTED:
-        raise CallerError("Invalid cursor.", "Send the cursor of the previous page unchanged.")
+        raise CallerError("The cursor is invalid.", "Send the cursor of the previous page unchanged.")
     return int(cursor)

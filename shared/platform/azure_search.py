@@ -25,7 +25,9 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import Attributes, outgoing, set_attributes, span
 
 MAX_BATCH_ROWS = 1000  # the search service accepts at most this number of rows per request
-MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that would block the event loop
+MAX_BATCH_BYTES = (
+    1_000_000  # the service accepts requests of 16 MB, but encoding one would block the event loop
+)
 _ROW_ENVELOPE_BYTES = 40  # size of the "@search.action" field with its value and a comma
 _FIELD_ENVELOPE_BYTES = 6  # size of the quotation marks, colon and comma of a field
 _NUMBER_BYTES = 26  # size of the longest number, such as -1.2345678901234567e-05, with a comma and a space

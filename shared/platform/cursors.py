@@ -22,5 +22,5 @@ def read_cursor(cursor: str, form: re.Pattern[str]) -> str:
     except ValueError:
         place = ""
     if not form.fullmatch(place):
-        raise CallerError("Invalid cursor.", "Send the cursor of the previous page unchanged.")
+        raise CallerError("The cursor is invalid.", "Send the cursor of the previous page unchanged.")
     return place

@@ -300,7 +300,7 @@ class ModelSettings(SettingsGroup):
         ),
         examples=["0.44"],
     )
-    embedding_timeout_s: float = model_timeout(120)  # unmeasured
+    embedding_timeout_s: float = model_timeout(120)  # an estimate, not measured
     # Path of a tokenizer.json for counting tokens exactly, set by `make run`. Without it, 3.6 characters
     # count as one token.
     embedding_tokenizer_path: str | None = constant(None)
@@ -410,8 +410,8 @@ class IngestionSettings(SettingsGroup):
         le=8000,
         description="Maximum number of tokens per block; 400-500 suits text-embedding-3.",
     )
-    metadata_timeout_s: float = model_timeout(60)  # unmeasured
-    caption_timeout_s: float = model_timeout(60)  # unmeasured
+    metadata_timeout_s: float = model_timeout(60)  # an estimate, not measured
+    caption_timeout_s: float = model_timeout(60)  # an estimate, not measured
     max_document_bytes: int = Field(
         default=100_000_000,  # Six such files fit on the temporary disk of an instance (see parser_process).
         gt=0,
@@ -505,7 +505,7 @@ class IngestionSettings(SettingsGroup):
 class AnsweringSettings(SettingsGroup):
     """Answers. Limits of planning, retrieval and answering, and the context of prompts."""
 
-    plan_timeout_s: float = model_timeout(10)  # unmeasured
+    plan_timeout_s: float = model_timeout(10)  # an estimate, not measured
     retrieval_timeout_s: float = constant(60)  # twice the timeout of one search
     web_consent: Literal["ask", "allow", "deny"] = Field(
         default="ask",
@@ -516,11 +516,11 @@ class AnsweringSettings(SettingsGroup):
     )
     clarification_timeout_s: float = constant(3 * 86400)  # enough for a weekend and one more day
     max_retrieval_attempts: int = constant(2)  # the first search, and a second one to fill gaps
-    max_agent_turns: int = constant(6)  # unmeasured
+    max_agent_turns: int = constant(6)  # an estimate, not measured
     # Enough for MAX_ANSWER_TOKENS at 50 tokens per second.
     answer_timeout_s: float = model_timeout(90)
-    repair_timeout_s: float = model_timeout(10)  # unmeasured
-    judge_timeout_s: float = model_timeout(15)  # unmeasured
+    repair_timeout_s: float = model_timeout(10)  # an estimate, not measured
+    judge_timeout_s: float = model_timeout(15)  # an estimate, not measured
     max_answer_tokens: int = Field(
         default=4000,  # An answer has about 600 tokens, but hidden reasoning counts too.
         gt=0,
@@ -618,11 +618,11 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         default=2, ge=0, le=10, description="Maximum number of sub-agents per question."
     )
     max_recursion_depth: int = constant(1)  # sub-agents cannot start sub-agents
-    child_timeout_ms: int = constant(30_000)  # unmeasured
-    child_max_turns: int = constant(6)  # unmeasured
-    child_max_tool_calls: int = constant(16)  # unmeasured
-    child_retry_count: int = constant(1)  # unmeasured
-    child_retry_backoff_ms: int = constant(750)  # unmeasured
+    child_timeout_ms: int = constant(30_000)  # an estimate, not measured
+    child_max_turns: int = constant(6)  # an estimate, not measured
+    child_max_tool_calls: int = constant(16)  # an estimate, not measured
+    child_retry_count: int = constant(1)  # an estimate, not measured
+    child_retry_backoff_ms: int = constant(750)  # an estimate, not measured
     child_min_latency_ms: int = constant(4_000)  # enough for a search and a short model turn; unmeasured
     # Enough for the first token, 600 tokens at 70 per second, and the commit.
     reserve_latency_ms: int = constant(12_000)
@@ -657,7 +657,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     degraded_mode: bool = Field(
         default=False, description="Whether sub-agents are temporarily disabled, e.g. during an outage."
     )
-    # This value is unmeasured.
+    # This value is an estimate, not measured.
     circuit_breaker_failure_rate_threshold: float = constant(
         0.35, alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD"
     )
@@ -706,11 +706,11 @@ class BudgetSettings(SettingsGroup):
     max_total_tokens_per_request: int = Field(
         default=120_000, gt=0, description="Maximum number of tokens per question, including its sub-agents."
     )
-    max_child_tokens: int = constant(30_000)  # unmeasured
+    max_child_tokens: int = constant(30_000)  # an estimate, not measured
     max_subagent_cost_usd: float = Field(
         default=0.30, ge=0, description="Maximum cost of a question's sub-agents in US dollars."
     )
-    max_child_cost_usd: float = constant(0.12)  # unmeasured
+    max_child_cost_usd: float = constant(0.12)  # an estimate, not measured
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,

@@ -24,7 +24,7 @@ from shared.platform.connections import Connection
 from shared.platform.errors import CallTimeoutError, DependencyError, InvalidQueryError
 from shared.platform.web_addresses import may_dial, page_address
 
-MAX_PAGE_BYTES = 5_000_000  # applies to the decompressed content
+MAX_PAGE_BYTES = 5_000_000  # maximum size of a page, applied to its decompressed content
 MAX_REDIRECTS = 3
 TIMEOUT_S = 10.0  # time limit for a whole page, including redirects
 _PIECE_BYTES = 64 * 1024

@@ -57,5 +57,5 @@ async def test_a_cursor_of_nobody_is_refused() -> None:
     services = fake_services()
     foreign = await ordered(services, BEN, 1)
     for cursor in ("x", "../", "0" * 37, foreign):
-        with pytest.raises(CallerError, match="Invalid cursor"):
+        with pytest.raises(CallerError, match="The cursor is invalid"):
             await listed(services, ANNA, cursor=cursor)

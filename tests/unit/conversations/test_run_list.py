@@ -95,5 +95,5 @@ async def test_deleted_threads_cleared_turns_and_erased_runs_are_left_out() -> N
 
 @pytest.mark.parametrize("cursor", ["x", "%", "MjAyNg", "é", "YQ==" * 100])
 async def test_a_cursor_of_nobody_is_refused(cursor: str) -> None:
-    with pytest.raises(CallerError, match="Invalid cursor"):
+    with pytest.raises(CallerError, match="The cursor is invalid"):
         await History().list(ANNA, cursor=cursor)
