@@ -138,7 +138,7 @@ def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
             raise CommandError(message, *(str(hint) for hint in event.data.get("hints") or ()), code=code)
         if event.name == "ask_user" and not _choose(asking, stream, event):
             return None
-    raise CommandError("The run ended without an answer.", "Ask again.")
+    raise CommandError("The run ended without an answer.", "Ask the question again.")
 
 
 def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:

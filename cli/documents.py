@@ -214,7 +214,7 @@ def change_access(
     """Show or set who can read a document."""
     path = f"/documents/{resolve(call.api, document)}"
     if private and acl:
-        raise CommandError("--private and --acl contradict each other.", "Give one of them.")
+        raise CommandError("--private and --acl contradict each other.", "Use only one of them.")
     if not acl and not private and project is None:
         access = call.api.call("GET", path)
     else:

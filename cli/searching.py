@@ -122,7 +122,7 @@ def summary_id_of(api: Api, name: str) -> str:
         return name
     summaries = api.call("GET", "/summaries", params={"limit": 1})["summaries"]
     if not summaries:
-        raise CommandError("You have no summaries yet.", "Create one first.")
+        raise CommandError("You have no summaries yet.", "Create a summary first.")
     return str(summaries[0]["summary_id"])
 
 

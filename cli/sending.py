@@ -199,7 +199,7 @@ def _send_blocks(
             on_bytes(len(block))
     if _looks(path) != (transfer.size_bytes, transfer.changed_ns):
         record.unlink(missing_ok=True)
-        raise CommandError(f"{path.name} changed while it was sent.", "Send it again.")
+        raise CommandError(f"{path.name} changed while it was sent.", "Send the file again.")
 
 
 def _commit(ticket: Ticket, transfer: Transfer) -> None:

@@ -34,7 +34,7 @@ def share(
 ) -> None:
     """Share a run's answer, or show its shares."""
     if audience and revoke:
-        raise CommandError("--with and --revoke exclude each other.", "Give one of them.")
+        raise CommandError("--with and --revoke exclude each other.", "Use only one of them.")
     path = f"/runs/{segment(run_id_of(call.api, run))}/shares"
     if revoke:
         call.api.call("DELETE", f"{path}/{segment(revoke)}")

@@ -120,7 +120,8 @@ class Terminal:
             return
         if self.prompt is None:
             raise CommandError(
-                "This cannot be undone, and there is no terminal to confirm it in.", "Add --yes."
+                "This cannot be undone, and there is no terminal to confirm it in.",
+                "Add --yes to skip the confirmation.",
             )
         if self.prompt(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")

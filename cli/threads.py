@@ -23,7 +23,7 @@ def thread_id_of(api: Api, name: str) -> str:
         return name
     threads = api.call("GET", "/threads", params={"limit": 1})["threads"]
     if not threads:
-        raise CommandError("You have no threads yet.", "Ask something first.")
+        raise CommandError("You have no threads yet.", "Ask a question first.")
     return str(threads[0]["thread_id"])
 
 

@@ -155,7 +155,7 @@ class _Call:
             raise
 
     def note_tools(self, turn: ModelTurn) -> None:
-        """Record the requested tool calls."""
+        """Record the tool calls that a turn requests."""
         set_attributes(
             self.span, {"groundwork.tool_calls": [requested.name for requested in turn.tool_calls]}
         )
@@ -163,7 +163,7 @@ class _Call:
             self.hear(f"\n{requested.name}({requested.arguments})")
 
     def hear(self, text: str) -> None:
-        """Record generated text, if TRACE_CONTENT is enabled."""
+        """Collect generated text for the span, if TRACE_CONTENT is enabled."""
         if wants_content():
             self._generated.append(text)
 
