@@ -200,9 +200,16 @@ async def _gather(
             _cited_before(context, request),
             _tables(context, request, stored),
         )
-        update = {"cited_before": tuple(cited), "tables": tables}
-        every = await context.searches.documents(request).get_many(stored.every_ids)
-        return with_every(evidence.model_copy(update=update), stored, every, words)
+        described = {record.doc_id for record in evidence.records}
+        # Without hits, descriptions would make the evidence a list of documents.
+        of_cited = {hit.doc_id for hit in cited if evidence.hits} - described
+        records = await context.searches.documents(request).get_many([*stored.every_ids, *sorted(of_cited)])
+        update = {
+            "cited_before": tuple(cited),
+            "records": (*evidence.records, *(record for key, record in records.items() if key in of_cited)),
+            "tables": tables,
+        }
+        return with_every(evidence.model_copy(update=update), stored, records, words)
 
     words = messages_in(stored.plan.language)
     evidence = await context.searches.in_time(find, time, request, words)
