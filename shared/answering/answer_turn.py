@@ -189,14 +189,14 @@ class AnswerTurn:
         return turn
 
     def _plan(self, turn: ModelTurn) -> tuple[PlannedCall, ...]:
-        made = [
+        previous_calls = [
             signature(item.call.name, item.arguments)
             for earlier in self._before.turns
             for item in earlier.calls
             if item.arguments is not None
         ]
         rules = main_profile(self._question.request.agent).calls
-        planned = planned_calls(rules, turn.tool_calls, self._question.tools, made)
+        planned = planned_calls(rules, turn.tool_calls, self._question.tools, previous_calls)
         return with_one_held(planned, may_ask=not self._before.asking_step)
 
     async def _keep_facts(self, event_log: EventLog) -> None:

@@ -32,8 +32,8 @@ def planned_calls(
     """
     left = min(rules.per_turn, calls_left(rules, made))
     if rules.max_argument_chars is not None:
-        kept = [call for call in requested if len(call.arguments) <= rules.max_argument_chars]
-        requested = kept[: max(left, 0)]
+        short_calls = [call for call in requested if len(call.arguments) <= rules.max_argument_chars]
+        requested = short_calls[: max(left, 0)]
     return plan_calls(requested, tools, made, left)
 
 
@@ -116,51 +116,51 @@ class CallMaker:
         ]
         if started:
             await self.send(started)
-        called, found = await run_together(
+        outcomes, gap_hits = await run_together(
             run_together(*(carry_out(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
             run_together(*(one.hits() for one in searches)),
         )
         ended = [
             one.event
-            for one in called
+            for one in outcomes
             if one.planned.refused is None or self.rules.sends_refusals_with_results
         ]
         ended += [
             ToolResultEvent(tool=SemanticSearch.name, success=hits is not None, result_count=len(hits or ()))
-            for hits in found
+            for hits in gap_hits
         ]
         if ended:
             await self.send(ended)
-        return self._with_result_ids(called), found
+        return self._with_result_ids(outcomes), gap_hits
 
-    async def render(self, called: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
+    async def render(self, outcomes: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
         """Render the results of tool calls as messages for the model.
 
         Args:
             further: hits of other searches, whose documents are described as well.
         """
-        hits = [hit for one in called for hit in one.evidence.hits]
-        known = dict(self.records)
-        known |= {record.doc_id: record for one in called for record in one.evidence.records}
-        records = await describe_documents([*hits, *further], known, self.documents, self.describe_s)
-        shown = set(self.shown)
+        hits = [hit for one in outcomes for hit in one.evidence.hits]
+        descriptions = dict(self.records)
+        descriptions |= {record.doc_id: record for one in outcomes for record in one.evidence.records}
+        records = await describe_documents([*hits, *further], descriptions, self.documents, self.describe_s)
+        shown_ids = set(self.shown)
         new: list[Hit] = []
         messages: list[Message] = []
-        for one in called:
-            text, fresh = render_result(one, shown, records, self.max_chars)
+        for one in outcomes:
+            text, fresh = render_result(one, shown_ids, records, self.max_chars)
             if self.rules.shows_web_text and (pages := web_pages(one)):
                 text = web_results(fitting_pages(pages, self.max_chars // CHARS_PER_TOKEN))
-            fresh += [hit for hit in one.evidence.figures if hit.block_id not in shown]
-            shown |= {hit.block_id for hit in fresh}
+            fresh += [hit for hit in one.evidence.figures if hit.block_id not in shown_ids]
+            shown_ids |= {hit.block_id for hit in fresh}
             new += fresh
             messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
-        return Results(tuple(called), tuple(messages), tuple(new), records)
+        return Results(tuple(outcomes), tuple(messages), tuple(new), records)
 
-    def _with_result_ids(self, called: Sequence[Called]) -> tuple[Called, ...]:
+    def _with_result_ids(self, outcomes: Sequence[Called]) -> tuple[Called, ...]:
         """Assign each table query result the id by which the model can cite it."""
         numbered: list[Called] = []
         count = self.queried
-        for one in called:
+        for one in outcomes:
             tables: list[TableResult] = []
             result = one.result
             for table in one.evidence.results:
@@ -172,13 +172,11 @@ class CallMaker:
         return tuple(numbered)
 
 
-def web_pages(called: Called) -> list[WebHit]:
+def web_pages(call: Called) -> list[WebHit]:
     """Return the web pages that a call read, followed by the pages that it only found."""
-    return [*pages_read(called), *called.evidence.pages]
+    return [*pages_read(call), *call.evidence.pages]
 
 
-def pages_read(called: Called) -> list[WebHit]:
+def pages_read(call: Called) -> list[WebHit]:
     """Return the web pages whose contents a call read."""
-    return [
-        WebHit(url=page.final_url, title=page.title, text=page.text) for page in called.evidence.snapshots
-    ]
+    return [WebHit(url=page.final_url, title=page.title, text=page.text) for page in call.evidence.snapshots]

@@ -88,9 +88,9 @@ async def _results_of_script(
     before = question.before
     if turn.asks_consent:
         return _results_of_consent(turn, granted=bool(before.web_allowed))
-    if (held := held_call(turn)) is None:
+    if (pending := held_call(turn)) is None:
         return {}
-    call_id, arguments = held[0].call.call_id, held[1]
+    call_id, arguments = pending[0].call.call_id, pending[1]
     if isinstance(arguments, AskUserParameters):
         return {call_id: answer_result(arguments, before.choice)}
     refused = await context.journal.find(step, HeldResult, "refused")
@@ -101,14 +101,14 @@ async def _result_of_delegation(
     context: StepContext, step: int, question: TurnQuestion, event_log: EventLog
 ) -> HeldResult:
     """Return the readable results of a step's sub-agents, and add them to the question's evidence."""
-    shown = question.shown
-    collected = await collected_once(context, step, shown)
+    evidence = question.shown
+    collected = await collected_once(context, step, evidence)
     documents = await context.searches.readable(collected.doc_ids, question.request)
     collected = collected.only_readable(documents)
     question.join(collected)
     if collected.warnings:
         await event_log.write(*warning_events(collected.warnings))
-    block_ids = {hit.block_id for hit in shown.blocks}
+    block_ids = {hit.block_id for hit in evidence.blocks}
     return HeldResult(
         text=call_result(collected, block_ids),
         hits=tuple(hit for hit in collected.evidence.hits if hit.block_id not in block_ids),
@@ -120,8 +120,8 @@ def _results_of_consent(turn: Turn, *, granted: bool) -> dict[str, HeldResult]:
     """Return results for the web calls that must not run now: all of them if consent was denied, otherwise
     only a delegation, which the next turn repeats.
     """
-    held = held_call(turn)
-    delegations = [held[0]] if held else []
+    pending = held_call(turn)
+    delegations = [pending[0]] if pending else []
     calls = delegations if granted else [call for call in turn.calls if uses_web(call)]
     text = json.dumps(consent_result(granted=granted))
     return {call.call.call_id: HeldResult(text=text) for call in calls}

@@ -63,7 +63,7 @@ async def look_up(
         outside: rules for the use of the web.
         held: results of calls that the loop has already executed, by call id.
     """
-    request, shown = question.request, question.shown
+    request, evidence = question.request, question.shown
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
     # Includes at most two model calls that draft SQL.
     drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
@@ -80,27 +80,27 @@ async def look_up(
         documents=StepSearches(services).documents(request),
         describe_s=None,
         max_chars=_MAX_RESULT_CHARS,
-        shown={hit.block_id for hit in shown.blocks},
-        records={record.doc_id: record for record in (*shown.records, *held_records)},
+        shown={hit.block_id for hit in evidence.blocks},
+        records={record.doc_id: record for record in (*evidence.records, *held_records)},
         queried=sum(len(results.tables) for results in question.before.results),
     )
-    called, gap_hits = await maker.make(
+    outcomes, gap_hits = await maker.make(
         [item for item in turn.calls if item.call.call_id not in held],
         [
             GapSearch(gap.missing, partial(_search, gap, services, question, time, limit_s))
             for gap in turn.gaps
         ],
     )
-    of_gaps = [hit for found in gap_hits for hit in found or ()]
-    results = await maker.render(called, of_gaps)
+    of_gaps = [hit for hits in gap_hits for hit in hits or ()]
+    results = await maker.render(outcomes, of_gaps)
     used = Provenance.joined(
         (
-            *(one.provenance for one in called),
+            *(one.provenance for one in outcomes),
             Provenance.of(*of_gaps),
             *(Provenance.of(*result.hits, *result.records) for result in held.values()),
         )
     )
-    return _results(turn, results, held, gap_hits, shown=shown).model_copy(update={"provenance": used})
+    return _results(turn, results, held, gap_hits, shown=evidence).model_copy(update={"provenance": used})
 
 
 async def recomputed(

@@ -253,13 +253,13 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
     limits = CallLimits(timeout_s=services.settings.search.timeout_s)
     question = stored.plan.standalone_question or request.question
     try:
-        named, similar = await run_together(
+        of_documents, similar = await run_together(
             lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
         )
     except GroundworkError as failed:  # the model can still search for tables with its tools
         get_logger().warning("tables.search_failed", run_id=context.run_id, error_type=failed.code)
         return ()
-    tables = list({table.table_id: table for table in (*named, *similar)}.values())[:_MAX_TABLES]
+    tables = list({table.table_id: table for table in (*of_documents, *similar)}.values())[:_MAX_TABLES]
     return tuple(
         TableCard(
             doc_id=table.doc_id,

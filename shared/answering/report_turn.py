@@ -128,15 +128,15 @@ class ReportTurn:
     async def _make_calls(self) -> None:
         context = self._context
         maker = _maker(context)
-        called, _ = await maker.make(context.state.planned)
-        uses = [_use(context, one) for one in called if one.planned.refused is None]
+        outcomes, _ = await maker.make(context.state.planned)
+        uses = [_use(context, one) for one in outcomes if one.planned.refused is None]
         context.update_state(tool_uses=(*context.state.tool_uses, *uses))
-        has_failed = any(one.result.get("type") in _PASSING for one in called)
+        has_failed = any(one.result.get("type") in _PASSING for one in outcomes)
         if has_failed and not context.turn.attempt:
             raise SearchFailedError
-        if any(one.result.get("type") == CallTimeoutError.code for one in called):
+        if any(one.result.get("type") == CallTimeoutError.code for one in outcomes):
             context.add_warnings("TOOL_FAILED")
-        context.add_results(await maker.render(called))
+        context.add_results(await maker.render(outcomes))
         await context.store_state()
         if has_failed:
             raise SearchFailedError
@@ -161,14 +161,14 @@ def _maker(context: SubagentContext) -> CallMaker:
     )
 
 
-def _use(context: SubagentContext, called: Called) -> ToolUse:
-    result = called.result
+def _use(context: SubagentContext, call: Called) -> ToolUse:
+    result = call.result
     return ToolUse(
         turn=context.turn.turn,
-        tool=called.planned.call.name,
+        tool=call.planned.call.name,
         success=result["success"],
-        result_count=called.count or 0,
-        duration_ms=called.duration_ms,
+        result_count=call.count or 0,
+        duration_ms=call.duration_ms,
         error_type=None if result["success"] else result["type"],
     )
 

@@ -219,7 +219,7 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
     """Render `<findings>` with proved statements, other statements and open questions; may be empty."""
-    of_each = ([found for found in state.findings if found.kind != "web"] for state in states)
+    of_each = ([finding for finding in state.findings if finding.kind != "web"] for state in states)
     # Interleave the sub-agents, so that none crowds out the findings of another.
     findings = [finding for row in zip_longest(*of_each) for finding in row if finding is not None]
     findings.sort(key=lambda finding: not finding.proofs)

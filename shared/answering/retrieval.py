@@ -157,24 +157,26 @@ class QuestionSearch:
         same applies to versions of one document, since the beginning of one states which version is in force.
         """
         own = tuple(one for one in _own_files(self._request, stored) if one not in stored.doc_ids)
-        found, from_files = await run_together(
+        evidence, from_files = await run_together(
             self._best(stored, settings.answer_blocks), self._of_files(stored, own[:MAX_READ])
         )
         if from_files is not None:
             # The user attached these files to the conversation, so they are included whatever else is found.
-            found = _merge(from_files, found).model_copy(update={"narrowed": found.narrowed})
-        is_about_named = found.narrowed or stored.plan.query_type == "COMPARISON"
-        named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
-        about = named or _versions(found)
+            evidence = _merge(from_files, evidence).model_copy(update={"narrowed": evidence.narrowed})
+        is_about_named = evidence.narrowed or stored.plan.query_type == "COMPARISON"
+        target_ids = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
+        about = target_ids or _versions(evidence)
         max_tokens = settings.whole_documents_tokens
-        if stored.plan.intent == "fact_lookup" or not named:
+        if stored.plan.intent == "fact_lookup" or not target_ids:
             # A fact is stated in one place, which the search finds. A whole document should then take no more
             # room than passages would.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
-        rest = await self._rest_of(about, found, max_tokens)
+        rest = await self._rest_of(about, evidence, max_tokens)
         if rest is None:
-            return found
-        return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
+            return evidence
+        return evidence.model_copy(
+            update={"hits": (*evidence.hits, *rest), "whole": tuple(dict.fromkeys(about))}
+        )
 
     async def _of_files(self, stored: StoredPlan, doc_ids: tuple[str, ...]) -> Evidence | None:
         """Return the best blocks of each of the thread's files; None if there are none."""

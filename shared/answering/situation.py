@@ -62,11 +62,11 @@ class Situation:
     @property
     def budget(self) -> Budget:
         """Budget of all further sub-agents together, without the main agent's reserve for the answer."""
-        given = self.policy_input.runtime_budget
-        tokens = min(given.remaining_tokens, given.max_total_tokens)
+        limits = self.policy_input.runtime_budget
+        tokens = min(limits.remaining_tokens, limits.max_total_tokens)
         return Budget(
             tokens - self.settings.subagents.reserve_tokens,
-            given.max_subagent_cost_usd,
+            limits.max_subagent_cost_usd,
             cost_usd=max(self.spent_usd, 0.0),
         )
 

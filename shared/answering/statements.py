@@ -124,22 +124,22 @@ def read_answer(text: str, *, at_end: bool) -> TaggedText:
 
     Line breaks before a next question belong to it.
     """
-    shown, questions, first_gap = "", [], len(text)
+    visible, questions, first_gap = "", [], len(text)
     tags: list[CiteTag | FigureTag | GapTag] = []
     for piece in read_tags(text, at_end=at_end)[0]:
         if isinstance(piece, Text):
-            shown += _SIGN.sub("", piece.text)
+            visible += _SIGN.sub("", piece.text)
         elif isinstance(piece, FollowUpTag):
-            shown = shown.rstrip("\n")
+            visible = visible.rstrip("\n")
             questions.append(piece.question)
         else:
             if isinstance(piece, GapTag) and piece.missing:
-                first_gap = min(first_gap, len(shown))
-            shown += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
+                first_gap = min(first_gap, len(visible))
+            visible += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
             tags.append(piece)
     if questions or not at_end:  # a question may follow
-        shown = shown.rstrip("\n")
-    return TaggedText(shown, tuple(tags), tuple(questions), min(first_gap, len(shown)))
+        visible = visible.rstrip("\n")
+    return TaggedText(visible, tuple(tags), tuple(questions), min(first_gap, len(visible)))
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:
@@ -147,14 +147,14 @@ def _unwrapped(text: str, *, at_end: bool) -> str:
     wrapper = _WRAPPER.match(text)
     if wrapper is None:
         return "" if not at_end and _MAY_BE_WRAPPER.fullmatch(text) else text
-    shown, is_code = "", False
+    visible, is_code = "", False
     lines = re.findall(r"[^\n]*\n|[^\n]+", text[wrapper.end() :])
     for number, line in enumerate(lines):
         if not at_end and not line.endswith("\n") and _MAY_BE_FENCE.fullmatch(line):
             break
         if fence := _FENCE.fullmatch(line):
             if not is_code and not fence[1].strip():
-                return shown + "".join(lines[number + 1 :])
+                return visible + "".join(lines[number + 1 :])
             is_code = not is_code
-        shown += line
-    return shown
+        visible += line
+    return visible

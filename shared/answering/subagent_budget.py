@@ -41,8 +41,8 @@ def work_limits(budget: Budget, prompt_tokens: int, remaining_s: float) -> CallL
     after = budget.after(ModelUsage(input_tokens=prompt_tokens, output_tokens=WORK_TOKENS))
     after.reply_tokens(reserved, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
     left = budget.tokens_left - prompt_tokens - reserved - FAIR_REPORT_TOKENS
-    wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
-    output_tokens = budget.reply_tokens(prompt_tokens, wanted=wanted, least=1)
+    target = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
+    output_tokens = budget.reply_tokens(prompt_tokens, wanted=target, least=1)
     return CallLimits(timeout_s=timeout_s, max_retries=0, max_output_tokens=output_tokens)
 
 

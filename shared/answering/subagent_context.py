@@ -54,18 +54,18 @@ _MAX_HITS = 80  # more than fits into any token budget; keeps the state small
 def _without_contents(event: RunEvent) -> RunEvent:
     """Return a tool event for readers, with arguments truncated and error texts and SQL removed."""
     if isinstance(event, ToolStartedEvent):
-        arguments = {name: _shown(value) for name, value in event.arguments.items()}
+        arguments = {name: _readable(value) for name, value in event.arguments.items()}
         return event.model_copy(update={"arguments": arguments})
     if isinstance(event, ToolResultEvent):
         return event.model_copy(update={"result_count": event.result_count or 0, "error": None, "sql": None})
     return event
 
 
-def _shown(value: Any) -> Any:
+def _readable(value: Any) -> Any:
     if isinstance(value, str):
         return value[:_MAX_ARGUMENT_CHARS]
     if isinstance(value, list | tuple):
-        return [_shown(item) for item in value[:10]]
+        return [_readable(item) for item in value[:10]]
     return value if isinstance(value, int | float | bool) else None
 
 
@@ -215,8 +215,8 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     def record_provenance(self, *used: Provenance) -> None:
         """Record documents that have influenced the sub-agent's result."""
-        known = self.state.provenance or Provenance()
-        self.update_state(provenance=Provenance.joined((known, *used)))
+        provenance = self.state.provenance or Provenance()
+        self.update_state(provenance=Provenance.joined((provenance, *used)))
 
     def add_results(self, results: Results) -> None:
         """Add the results of the planned calls to the state and to the conversation."""
@@ -230,14 +230,14 @@ class SubagentContext(AttemptContext[SubagentServices]):
             # A fetched page replaces its search result.
             pages = {page.url: page for page in (*one.evidence.pages, *pages.values(), *pages_read(one))}
         listed = (*state.listed, *(record.doc_id for record in found_records))
-        made = [
+        previous_calls = [
             signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None
         ]
         self.update_state(
             pages=tuple(pages.values()),
             listed=tuple(dict.fromkeys(listed)),
             messages=(*state.messages, *results.messages),
-            made=(*state.made, *made),
+            made=(*state.made, *previous_calls),
             planned=(),
         )
 

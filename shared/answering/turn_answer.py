@@ -46,7 +46,7 @@ class TurnAnswer:
         book = CitationBook(
             hits=(*evidence.blocks, *question.collected.proofs),
             records={record.doc_id: record for record in evidence.records},
-            pages=tuple(page for found in results for page in found.pages),
+            pages=tuple(page for turn_results in results for page in turn_results.pages),
             source_urls={
                 record.doc_id: record.source_url for record in evidence.records if record.source_url
             },
@@ -169,7 +169,7 @@ class TurnAnswer:
     def _number_check(self) -> NumberCheck:
         question, services = self._question, self._context.services
         return NumberCheck(
-            results=[result for found in question.before.results for result in found.tables],
+            results=[result for turn_results in question.before.results for result in turn_results.tables],
             is_computed=lambda result: recomputed(result, question.request, services, self._time),
             others=(
                 f"{question.text}\n{question.request.question}",
@@ -186,5 +186,5 @@ class TurnAnswer:
         return CallLimits(timeout_s=timeout_s, max_retries=0)
 
     def _search_warnings(self) -> tuple[str, ...]:
-        has_failed = any(found.not_searched for found in self._question.before.results)
+        has_failed = any(turn_results.not_searched for turn_results in self._question.before.results)
         return (self._question.words.gap_not_searched,) if self.writer.gaps and has_failed else ()

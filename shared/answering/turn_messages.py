@@ -21,7 +21,7 @@ async def turn_messages(question: TurnQuestion, services: AnsweringServices, adv
     """
     settings = services.settings.answering
     evidence = question.collected.evidence
-    rules, asked = first_messages(
+    rules, question_message = first_messages(
         question.request,
         question.stored.plan,
         evidence,
@@ -31,7 +31,7 @@ async def turn_messages(question: TurnQuestion, services: AnsweringServices, adv
         files=[file.filename for file in question.stored.files],
     )
     pictures = await _pictures(evidence.best_figures(settings.prompt_figures), services)
-    messages: list[Message] = [rules, asked.model_copy(update={"pictures": pictures})]
+    messages: list[Message] = [rules, question_message.model_copy(update={"pictures": pictures})]
     for turn, results in zip(question.before.turns, question.before.results, strict=True):
         calls = tuple(item.call for item in turn.calls)
         messages += [Message(role="assistant", text=turn.said, tool_calls=calls), *results.messages]

@@ -77,7 +77,7 @@ class EarlierTurns:
         }
         return cls(
             turns,
-            [found for found in results if found is not None],
+            [turn_results for turn_results in results if turn_results is not None],
             next((step for step, turn in numbered if question_of(turn)), 0),
             consent_step=next((step for step, turn in numbered if turn.asks_consent), 0),
             collected={position: one for position, one in brought.items() if one is not None},
@@ -85,11 +85,11 @@ class EarlierTurns:
 
     def withdraw_unreadable(self, documents: ReadableDocuments) -> None:
         """Withdraw the results of turns that contain anything the user can no longer read."""
-        for position, found in enumerate(self.results):
+        for position, turn_results in enumerate(self.results):
             collected = self.collected.get(position)
             brought = collected is None or collected.only_readable(documents) is collected
-            if not (brought and found.is_readable(documents)):
-                self.results[position] = found.withdrawn
+            if not (brought and turn_results.is_readable(documents)):
+                self.results[position] = turn_results.withdrawn
 
     @property
     def asked_steps(self) -> tuple[int, ...]:
@@ -141,9 +141,9 @@ class TurnQuestion:
     def shown(self) -> Evidence:
         """The evidence that the model has seen, without duplicate blocks."""
         own, results = self.collected.evidence, self.before.results
-        hits = {hit.block_id: hit for found in results for hit in found.hits}
+        hits = {hit.block_id: hit for turn_results in results for hit in turn_results.hits}
         hits = {hit.block_id: hit for hit in own.hits} | hits
-        records = {record.doc_id: record for found in results for record in found.records}
+        records = {record.doc_id: record for turn_results in results for record in turn_results.records}
         records = {record.doc_id: record for record in own.records} | records
         return own.model_copy(update={"hits": tuple(hits.values()), "records": tuple(records.values())})
 
@@ -203,30 +203,32 @@ def awaiting_consent(
 
 def held_call(turn: Turn) -> tuple[PlannedCall, HeldArguments] | None:
     """Return the call that the script performs before the next turn, with its arguments."""
-    return next(((call, said) for call in turn.calls if (said := _arguments(call)) is not None), None)
+    return next(
+        ((call, arguments) for call in turn.calls if (arguments := _arguments(call)) is not None), None
+    )
 
 
 def question_of(turn: Turn) -> AskUserParameters | None:
     """Return the turn's question to the user; None if there is none."""
-    held = held_call(turn)
-    return held[1] if held and isinstance(held[1], AskUserParameters) else None
+    pending = held_call(turn)
+    return pending[1] if pending and isinstance(pending[1], AskUserParameters) else None
 
 
 def delegation_of(turn: Turn) -> DelegateParameters | None:
     """Return the turn's delegation to sub-agents; None if there is none."""
-    held = held_call(turn)
-    return held[1] if held and isinstance(held[1], DelegateParameters) else None
+    pending = held_call(turn)
+    return pending[1] if pending and isinstance(pending[1], DelegateParameters) else None
 
 
-def options_of_question(asked: AskUserParameters) -> tuple[ClarificationOption, ...]:
+def options_of_question(parameters: AskUserParameters) -> tuple[ClarificationOption, ...]:
     """Return the answers suggested by the model, numbered from 1."""
-    options = dict.fromkeys(filter(None, map(readable_line, asked.options)))
+    options = dict.fromkeys(filter(None, map(readable_line, parameters.options)))
     return tuple(ClarificationOption(number=n, title=option) for n, option in enumerate(options, start=1))
 
 
-def answer_result(asked: AskUserParameters, choice: Choice) -> HeldResult:
+def answer_result(parameters: AskUserParameters, choice: Choice) -> HeldResult:
     """Return the result of `ask_user`: the user's reply and the chosen options."""
-    chosen = [option.title for option in options_of_question(asked) if option.number in choice.numbers]
+    chosen = [option.title for option in options_of_question(parameters) if option.number in choice.numbers]
     answered = {"success": True, "answer": choice.said, "chosen": chosen}
     silent = {"success": True, "answer": None, "note": _NOBODY_ANSWERED}
     return HeldResult(text=observation(answered if choice.said else silent, _MAX_RESULT_CHARS))

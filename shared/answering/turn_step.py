@@ -161,22 +161,22 @@ async def _repeat_allowed_delegation(
     if not action.earlier or before.consent_step != action.earlier[-1] or not before.web_allowed:
         return None
     previous = before.turns[-1]
-    held = held_call(previous)
-    if held is None:
+    pending = held_call(previous)
+    if pending is None:
         return None
-    call = held[0].call.model_copy(update={"call_id": f"{held[0].call.call_id}-allowed"})
-    repeated = held[0].model_copy(update={"call": call})
+    call = pending[0].call.model_copy(update={"call_id": f"{pending[0].call.call_id}-allowed"})
+    repeated = pending[0].model_copy(update={"call": call})
     turn = Turn(said="", calls=(repeated,), answer=previous.answer, advice=previous.advice)
     return await context.keep(turn, "turn")
 
 
 def _clarification(context: StepContext, turn: Turn) -> Clarification | None:
     """Return the turn's question to the user, or None if there is none."""
-    asked = question_of(turn)
-    if asked is None and not turn.asks_consent:
+    parameters = question_of(turn)
+    if parameters is None and not turn.asks_consent:
         return None
-    if asked is not None:
-        question, options = readable(asked.question.strip()), options_of_question(asked)
+    if parameters is not None:
+        question, options = readable(parameters.question.strip()), options_of_question(parameters)
     else:
         question, options = consent_question(turn.calls, turn.answer.language)
     return Clarification(question=question, options=options, expires_at=expires_at(context))
