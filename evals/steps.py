@@ -143,7 +143,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--patient",
         action="store_true",
-        help="Raise all time limits, for an endpoint whose replies a person writes.",
+        help="Raise all time limits, because a person writes the replies of the endpoint.",
     )
     parser.add_argument(
         "--at-once", type=int, default=AT_ONCE, help="Number of concurrent questions (default: %(default)s)."

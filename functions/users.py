@@ -32,7 +32,7 @@ from shared.platform.telemetry import pseudonym
 class AudiencesQuery(Model):
     """Query parameters that select people and groups from the directory."""
 
-    q: str = Field(default="", max_length=100, description="Beginning of any word of the name.")
+    q: str = Field(default="", max_length=100, description="Prefix of a word in the name, such as `berg`.")
     principal: tuple[str, ...] = Field(
         default=(),
         max_length=50,
@@ -46,7 +46,7 @@ class PeopleQuery(Model):
     q: str = Field(
         default="",
         max_length=100,
-        description="Beginning of any word of the name. By default, recently active people are listed.",
+        description="Prefix of a word in the name. By default, recently active people are listed.",
     )
 
 

@@ -19,7 +19,7 @@ class NotHereError(RuntimeError):
 
 
 class Target(Protocol):
-    """A platform to which the kit deploys the app, and on which it can restart and delete it."""
+    """A platform on which the kit can deploy, restart and delete the app."""
 
     @property
     def kind(self) -> Literal["azure", "local"]: ...

@@ -18,7 +18,8 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-_MOST = 10  # entries in a list of suggestions
+# Maximum number of entries in a list of suggestions.
+_MOST = 10
 _LOOKUPS_AT_ONCE = 8  # unmeasured; 50 requests at once could exceed the rate limit of Microsoft Graph
 AudienceKind = Literal["person", "group", "department", "organisation", "everyone"]
 

@@ -69,7 +69,8 @@ class GroupDirectory(Protocol):
 
 
 UNKNOWN_KEPT_S = 15.0  # short, because people may retry right after being added to the directory
-MAX_GROUPS = 100_000  # group ids of all cached people, about 12 MB
+# Maximum number of group ids of all cached people, about 12 MB.
+MAX_GROUPS = 100_000
 MAX_PEOPLE = 10_000
 Value = TypeVar("Value")
 Clock = Callable[[], float]
@@ -167,7 +168,8 @@ class _RecordCache(Generic[Value]):
 
 _CONNECT_TIMEOUT_S = 3
 _RETRIES = 2
-MAX_PAGES = 12  # about 12,000 groups; more in one filter would overload the search service
+# Pages read per person: about 12,000 groups. More in one filter would overload the search service.
+MAX_PAGES = 12
 MAX_ANSWER_BYTES = 2_000_000  # a page of 999 groups has about 390 KB with names
 _USER_ID = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE

@@ -45,7 +45,8 @@ class Claim(Model):
 
 
 LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day covers an overnight outage
-PURGED_AT_ONCE = 5000  # rows per run, which takes tens of seconds; the next hourly run continues
+# Rows deleted per run, which takes tens of seconds. The next hourly run continues.
+PURGED_AT_ONCE = 5000
 _TRIES = 8
 
 
@@ -118,8 +119,8 @@ async def finish(
     content: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Mark the claim of a request as completed. A failure of the store is only logged, because a repeated
-    request finds the resource without the mark.
+    """Mark the claim of a request as completed. Store failures are only logged: even without the mark, a
+    repeated request finds the resource.
 
     Args:
         claimed: None = the request has no key.
@@ -195,7 +196,8 @@ def key_reused_error() -> IdempotencyKeyReusedError:
     )
 
 
-_ALL = 1_000_000_000  # no limit on deleted rows
+# A number of rows that no store has: the deletion is not limited.
+_ALL = 1_000_000_000
 
 
 class IdempotencyStore:

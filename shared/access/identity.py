@@ -32,7 +32,8 @@ from shared.platform.loading import load, load_module
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-MAX_HEADER_CHARS = 32 * 1024  # the host accepts no more in all headers; 200 groups need 17 KB
+# The host accepts no longer headers in all. 200 groups need 17 KB.
+MAX_HEADER_CHARS = 32 * 1024
 
 _PROVIDERS = ("aad", "azureactivedirectory")
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"

@@ -40,7 +40,8 @@ class Allowance(Model):
 _NOTHING = Usage()
 _WINDOW = timedelta(minutes=1)
 _ROUNDING = timedelta(milliseconds=1)  # tolerance: seven times 60 s / 7 exceeds 60 s by microseconds
-_SOON_S = 5.0  # one of several active runs has usually ended by then
+# Seconds after which one of several active runs has usually ended.
+_SOON_S = 5.0
 
 
 def charge_calls(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) -> UserLimits:
@@ -121,7 +122,7 @@ def force_slot(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
 
 
 def release_slot(state: UserLimits, work_id: str) -> UserLimits:
-    """Return the limits without the slot of this work. If it has none, they are unchanged."""
+    """Return the limits with the slot of `work_id` released. Without such a slot, they are unchanged."""
     slots = tuple(slot for slot in state.slots if slot.work_id != work_id)
     return state if slots == state.slots else state.model_copy(update={"slots": slots})
 

@@ -9,7 +9,8 @@ import hmac
 from datetime import datetime
 
 PREFIX_CHARS = 16  # 64 bits: among a million people, two share a prefix with a probability of 3e-8
-_UNIQUE_CHARS = 16  # of an id after the prefix
+# Characters of an id after its prefix.
+_UNIQUE_CHARS = 16
 _DATED = "s"  # not a hexadecimal digit, so that dated ids sort after all others of their owner
 DATED_ID = r"[0-9a-f]{16}s[0-9a-f]{20}"
 _LAST_MILLISECOND = 16**12 - 1  # dated ids count down from here: the year 10889

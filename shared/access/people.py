@@ -15,7 +15,8 @@ from shared.platform.concurrency import run_together
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-_MOST = 50  # people in one response; each requires reading their limits
+# People in one response. Each requires reading their limits.
+_MOST = 50
 _ACTIVE = timedelta(hours=24)
 # Pages of the audit trail, 500 entries each: enough to find 50 people, unless a program acted as one of them.
 _PAGES = 5

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from shared.platform.errors import TooManyRequestsError
 
-_RETRY_AFTER_S = 2.0  # such work usually takes tenths of a second
+# Retry time suggested to the caller. Such work usually takes tenths of a second.
+_RETRY_AFTER_S = 2.0
 
 
 @dataclass(eq=False)

@@ -53,11 +53,14 @@ Decide = Callable[[UserLimits], UserLimits]
 """Returns the changed limits, or raises TooManyRequestsError. It may be called several times per change."""
 
 
-LIMIT_S = 2.0  # for one write with its retries; a call that waited longer is admitted
-_MAX_TRIES = 12  # allows as many instances to write for one person at the same moment
+# Time limit of one write with its retries. A call that waited longer is admitted.
+LIMIT_S = 2.0
+# Tries of a write, enough for as many instances that write for one person at the same moment.
+_MAX_TRIES = 12
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_REMEMBERED = 1000  # cached people per process, a few hundred bytes each
+# Cached people per process, a few hundred bytes each.
+_REMEMBERED = 1000
 _ROW_KEY = "limits"
 _STREAM_WAIT_S = 5.0
 

@@ -53,10 +53,13 @@ __all__ = ["AGENT_EVENTS", "Agent", "AgentLimits", "block_search"]
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
 )
-SESSIONS = "sessions/"  # prefix of the blobs of waiting sessions
-MAX_SESSIONS = 200  # per agent, thus per user; the least recently used session is evicted
+# Prefix of the blobs that store runs waiting for an answer.
+SESSIONS = "sessions/"
+# Maximum number of sessions per agent, which has one user. The least recently used session is evicted.
+MAX_SESSIONS = 200
 MAX_TURNS = 10
-MAX_CHARS = 4000  # per question or answer
+# Maximum length of a question or an answer in the history.
+MAX_CHARS = 4000
 
 
 class SessionHistory:

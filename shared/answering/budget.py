@@ -15,9 +15,12 @@ from shared.platform.errors import BudgetExceededError
 from shared.platform.language_models.models import ModelUsage
 from shared.runs.events import DoneLine, ReservedLine, RunEvent
 
-CHARS_PER_TOKEN = 3  # conservative: English has about 4, JSON and German about 3
-NO_LIMIT = 10**12  # tokens; more than any run can use
-_MESSAGE_TOKENS = 8  # overhead of each message in a prompt
+# Conservative estimate: English has about 4, JSON and German about 3.
+CHARS_PER_TOKEN = 3
+# A number of tokens that no run can use.
+NO_LIMIT = 10**12
+# Tokens that each message adds to a prompt.
+_MESSAGE_TOKENS = 8
 _MILLION = 1_000_000
 
 

@@ -21,7 +21,8 @@ from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
-_MAX_DETAILS = 3  # besides name and date; a button fits 120 characters
+# Maximum number of details on a button, which has room for 120 characters.
+_MAX_DETAILS = 3
 _MAX_DETAIL_CHARS = 40
 _WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -161,9 +162,12 @@ _MAX_NEAREST = 3
 # or suffix, a typo, a word added or removed), by none of 18,600 pairs without a common word, and by 14 % of
 # 1,400 pairs with one, such as "leave-policy" and "retention-policy".
 _MIN_SIMILARITY = 0.55
-MAX_OPTIONS = 9  # one digit each; a name that matches more documents is too general for a choice
-MAX_READ = 12  # of "all annual reports": two sub-agents with six each (delegation.MOST_DOCUMENTS); unmeasured
-MAX_NAMED = 6  # documents that a search is restricted to; beyond this, the gain isn't worth the risk
+# One digit selects an option. A name that matches more documents is too general for a choice.
+MAX_OPTIONS = 9
+# Documents read for a request such as "all annual reports": two sub-agents with six each. Not measured.
+MAX_READ = 12
+# Maximum number of documents to which a search is restricted. Beyond it, the gain isn't worth the risk.
+MAX_NAMED = 6
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
 
 _QUANTIFIERS = (

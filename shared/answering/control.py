@@ -43,11 +43,14 @@ LEASE_GRACE = timedelta(seconds=30)
 MIN_OUTCOMES = 10
 
 _KEY = "subagents"
-_MAX_TRIES = 12  # 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores
+# Tries of a compare-and-swap. 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores.
+_MAX_TRIES = 12
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_ANSWER_LIMIT_S = 2.0  # delays the answer; after that, no sub-agent is started
-_RECORD_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until it expires
+# Time limit of acquiring slots, which delays the answer. After it, no sub-agent is started.
+_ANSWER_LIMIT_S = 2.0
+# Time limit of writes in the background. A slot that isn't released is lost until it expires.
+_RECORD_LIMIT_S = 10.0
 
 
 class Lease(Model):

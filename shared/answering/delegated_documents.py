@@ -21,11 +21,16 @@ from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
-MOST_DOCUMENTS = 6  # per task, because all share a prompt of about 8,000 tokens; unmeasured
-LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it; after a timeout no sub-agent is started
-_NEAR_BEST = 0.5  # fraction of the best score; unrelated passages reached a third to a half of it
-_PAGE_TOKENS = 500  # of a typical page of prose; unmeasured
-_MOST_SERIES = 2  # a question about more series is not treated as a comparison of editions
+# Documents per task. They share a prompt of about 8,000 tokens. Not measured.
+MOST_DOCUMENTS = 6
+# Time limit of a lookup for which the answer waits. After a timeout, no sub-agent is started.
+LOOKUP_TIMEOUT_S = 2.0
+# Minimum score as a share of the best. Unrelated passages reached a third to a half of it.
+_NEAR_BEST = 0.5
+# Tokens on a typical page of prose. Not measured.
+_PAGE_TOKENS = 500
+# A question about more series is not treated as a comparison of editions.
+_MOST_SERIES = 2
 
 
 @dataclass(frozen=True)

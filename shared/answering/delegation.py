@@ -55,8 +55,10 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
-_PLANNING_TOKENS = 1_000  # estimate for the planning call; its instructions have about 450
-_TRIES = 3  # attempts to acquire slots; afterwards the question is answered without sub-agents
+# Estimated tokens of the planning call, whose instructions have about 450.
+_PLANNING_TOKENS = 1_000
+# Attempts to acquire slots. After the last one, the question is answered without sub-agents.
+_TRIES = 3
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from shared.answering.situation import Situation
 from shared.answering.subagent_models import SubagentStart, SubagentTask
 from shared.runs.models import ProfileName
 
-_MOST_KNOWN = 50  # passages that can be read in one request
+# Maximum number of passages that one request can read.
+_MOST_KNOWN = 50
 
 
 def child_prefix(delegation_request: DelegationRequest) -> str:

@@ -100,8 +100,8 @@ class _RunStep(Attempt[StepResult]):
         return self._result(await _perform(context))
 
     async def result_after_end(self) -> StepResult:
-        """Update the run's record to match its ended journal, in case the process that ended the run died
-        first.
+        """Update the record of a run that has ended, and return RunClosed. The process that ended the run may
+        have died before it updated the record.
         """
         with suppress(GroundworkError):
             await project_run(self._context.run_id, self._context.services)

@@ -46,12 +46,15 @@ def is_whole(fields: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
     return fields is not None and report.model_fields.keys() <= fields.keys()
 
 
-MAX_FINDINGS = 40  # per report, more than the prompts ask for; limits a model that repeats itself
+# Findings per report: more than the prompts ask for, so it only limits a model that repeats itself.
+MAX_FINDINGS = 40
 MAX_TEXT_CHARS = 600
 _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
-_TWO = 2  # documents needed for a similarity or a conflict
-_UNPROVED = "(not proved)"  # follows a statement whose quotation no document contains
+# Number of documents that a similarity or a conflict needs.
+_TWO = 2
+# Marks a statement whose quotation no document contains.
+_UNPROVED = "(not proved)"
 
 
 @dataclass

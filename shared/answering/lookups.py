@@ -36,12 +36,15 @@ from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import QueryStructuredData, is_computed
 
-_GAP_BLOCKS = 6  # passages added to the evidence per gap; unmeasured
+# Passages that the search for one gap adds to the evidence. Not measured.
+_GAP_BLOCKS = 6
 # In eight searches for gaps, the needed passages had .47 to .63. A passage with none of the meaning but the
 # best match of words, such as "document" or "state", gets KEYWORD_WEIGHT and a little more.
 _LEAST_GAP_SCORE = KEYWORD_WEIGHT + 0.15
-_NEAR_SHOWN = 0.75  # share of the score of the best passage that the model has already seen; unmeasured
-_MAX_RESULT_CHARS = 16_000  # per call, about 4,000 tokens
+# Minimum score of such a passage, as a share of the best passage shown before. Not measured.
+_NEAR_SHOWN = 0.75
+# Maximum length of one tool result, about 4,000 tokens.
+_MAX_RESULT_CHARS = 16_000
 _TOOL_TIMEOUT_S = 30.0
 
 

@@ -40,9 +40,12 @@ from shared.platform.language_models.models import (
 from shared.platform.telemetry import listen_for_usage
 from shared.platform.tokens import CHARS_PER_TOKEN
 
-PICTURE_TOKENS = 1000  # for 768 pixels per side, the size created by shared/documents/figures.py
-LEAST_OUTPUT = 200  # tokens: a plan or one paragraph; no call is made with fewer left
-MOST_CHARS_PER_TOKEN = 8  # German compounds have about 6; a higher ratio means that the limit was ignored
+# Tokens of a picture with 768 pixels per side, the size created by shared/documents/figures.py.
+PICTURE_TOKENS = 1000
+# Output tokens of a plan or one paragraph. With fewer left, no call is made.
+LEAST_OUTPUT = 200
+# German compounds have about 6. A higher ratio means that the model ignored its output limit.
+MOST_CHARS_PER_TOKEN = 8
 
 
 Charge = Callable[[int], Coroutine[Any, Any, None]]

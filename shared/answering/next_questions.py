@@ -12,11 +12,17 @@ from shared.evidence.text import split_sentences, without_marks
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 
 MAX_QUESTIONS = 2
-MAX_CHARS = 120  # with the tag, 40 tokens of 3.6 characters
-_SAME = 0.8  # share of common terms of two questions that ask the same
-_IMPLIED = 1  # terms of the subject that a statement about it may leave out
-_SHARE = 0.75  # of a question's terms in a statement that answers it; 0.66 also drops twice as many good ones
-_STEM_CHARS = 5  # "weigh", "weighs" and "weight" are the same term, and so are "pump" and "pumps"
+# Maximum length of a question. With its tag it then has 40 tokens of 3.6 characters.
+MAX_CHARS = 120
+# Minimum share of common terms at which two questions count as the same.
+_SAME = 0.8
+# Terms of the subject that a statement about it may leave out.
+_IMPLIED = 1
+# Minimum share of a question's terms in a statement that answers it. 0.66 drops twice as many good
+# questions.
+_SHARE = 0.75
+# Letters compared of a word: "weigh", "weighs" and "weight" are one term, and so are "pump" and "pumps".
+_STEM_CHARS = 5
 _END = re.compile(r"[?？؟]\Z")
 # Markup, and addresses that a reader's program may turn into links.
 _NOT_PLAIN = re.compile(r"[`*~#<>\[\]{}|\\@]|\w\.\w+/|\bwww\b|//")

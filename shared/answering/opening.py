@@ -30,9 +30,13 @@ from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 
-_BLOCKS = 24  # fill about 8,000 tokens, the room for passages if the report is written at once
-_FEWEST_OF_EACH = 6  # passages per document, even if there are many documents
-_SIZE_MARGIN = 1.25  # stored sizes assume 3.6 characters per token, the limit of a prompt assumes 3
+# Maximum number of passages. They fill about 8,000 tokens, the space for them if the report is written at
+# once.
+_BLOCKS = 24
+# Minimum number of passages per document, even if there are many documents.
+_FEWEST_OF_EACH = 6
+# Stored sizes assume 3.6 characters per token, but the limit of a prompt assumes 3.
+_SIZE_MARGIN = 1.25
 
 
 async def open_task(context: SubagentContext) -> None:

@@ -14,9 +14,12 @@ from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
-_FRAME_CHARS = 120  # element around a block, and a share of its document's element
-_LEAST_CHARS = 400  # minimum length of a truncated text
-_PAGE_CHARS = 6_000  # per web page (unmeasured)
+# Length of the element around a block, and of a share of its document's element.
+_FRAME_CHARS = 120
+# Minimum length of a truncated text.
+_LEAST_CHARS = 400
+# Maximum length of the text of a web page. Not measured.
+_PAGE_CHARS = 6_000
 
 
 def in_turns(hit_lists: Iterable[Sequence[Hit]]) -> list[Hit]:

@@ -23,7 +23,8 @@ from shared.runs.step_time import StepTime
 NOTHING_SAID = Conversation()
 _MIN_TODO = 2
 _MAX_TODO = 4
-_MAX_TODO_CHARS = 200  # the todo list is part of the orchestration's status
+# Maximum length of a todo item. The list is part of the orchestration's status.
+_MAX_TODO_CHARS = 200
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639 codes in BCP 47 notation
 
 

@@ -18,7 +18,8 @@ from shared.platform.settings import Settings
 from shared.runs.events import DelegationStatus
 from shared.runs.models import ReasonCode
 
-RULES_VERSION = "3"  # increase with every change of the decisions; a test checks this
+# Increase this with every change of the decisions; a test checks it.
+RULES_VERSION = "3"
 MANY_CANDIDATES = 6  # candidate_count of an ambiguity, see docs/internals/delegation.md
 
 RuleKind = Literal["gate", "negative", "positive", "note"]

@@ -57,8 +57,10 @@ from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.table_tools import described_table
 
-_MAX_TABLES = 5  # in the first prompt, because a wide table takes 2,000 tokens; unmeasured
-_RESOLVE_S = 15.0  # for a few searches by name, which usually take 20 ms each
+# Tables in the first prompt. A wide table takes 2,000 tokens. Not measured.
+_MAX_TABLES = 5
+# Time limit of a few searches by name, which usually take 20 ms each.
+_RESOLVE_S = 15.0
 
 
 async def prepare(context: StepContext, action: Prepare) -> Observation:

@@ -17,7 +17,8 @@ from shared.runs.models import RunRequest
 from shared.runs.provenance import UsedDocument
 
 FILES_WAIT_S = 20.0
-_FIRST_DELAY_S = 1.0  # a short text file is usually ready by then
+# Delay before the first check. A short text file is usually ready by then.
+_FIRST_DELAY_S = 1.0
 _LONGEST_DELAY_S = 4.0
 
 

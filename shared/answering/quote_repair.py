@@ -9,8 +9,10 @@ from shared.platform.errors import BudgetExceededError, DependencyError, ModelFi
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 
-_REPAIR_TOKENS = 150  # per quotation in the reply: a long sentence in JSON
-_MOST_REPAIR_TOKENS = 1500  # per reply: ten quotations
+# Output tokens per quotation: a long sentence in JSON.
+_REPAIR_TOKENS = 150
+# Maximum output tokens of a reply: ten quotations.
+_MOST_REPAIR_TOKENS = 1500
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,14 @@ from shared.platform.language_models.models import CallLimits, ModelUsage, Promp
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
-_READ_EVERY_S = 0.2  # parsing takes about a millisecond
-_KEEP_EVERY_S = 0.5  # a blob write takes about 10 ms, and the stream waits for it
-_MOST_LISTED = 20  # document descriptions with about 100 tokens each
-_PAGES_SHARE = 0.6  # share of the room, if there are web pages, which are the purpose of that profile
+# Interval between parses of the report. Parsing takes about a millisecond.
+_READ_EVERY_S = 0.2
+# Interval between writes of the findings. The stream waits about 10 ms for each.
+_KEEP_EVERY_S = 0.5
+# Maximum number of listed documents, whose descriptions have about 100 tokens each.
+_MOST_LISTED = 20
+# Share of the space for web pages, if there are any: they are the purpose of that profile.
+_PAGES_SHARE = 0.6
 
 Ending = Literal["done", "partial"]
 

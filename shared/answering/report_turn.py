@@ -27,9 +27,12 @@ from shared.tools.execution import Called
 from shared.tools.registry import TOOLS
 from shared.tools.tool_calls import PlannedCall
 
-_LEAST_CHARS = 400  # minimum length of a rendered result
-_PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a retry may succeed
-_MAX_SAID_CHARS = 600  # maximum length of the text that accompanies a model's calls
+# Minimum length of a rendered result.
+_LEAST_CHARS = 400
+# Errors after which a retry may succeed.
+_PASSING = frozenset({"NetworkError", "RateLimitError"})
+# Maximum length of the text that accompanies a model's calls.
+_MAX_SAID_CHARS = 600
 
 
 class SearchFailedError(DependencyError):

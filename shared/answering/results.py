@@ -28,15 +28,20 @@ from shared.runs.evidence import Evidence
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, SubagentView
 
-_MOST_FINDINGS = 24  # limited to _MOST_CHARS as well: about 1,100 tokens of the main agent's prompt
+# Maximum number of findings. With _MOST_CHARS, they take about 1,100 tokens of the main agent's prompt.
+_MOST_FINDINGS = 24
 _MOST_CHARS = 4_000
 _MOST_OPEN = 8
-_MOST_WEB = 8  # web statements; keeps the section shorter than an answer
-_MOST_LINKS = 3  # per statement
+# Maximum number of web statements, so that their section is shorter than an answer.
+_MOST_WEB = 8
+# Maximum number of links per statement.
+_MOST_LINKS = 3
 _MOST_NOTES = 3
 _MOST_URL_CHARS = 2_000
-_URL_SIGNS = "/:?&=#%@+,;!~$-._"  # safe in Markdown links; all others are percent-encoded
-_FEWEST_OF_EACH = 2  # minimum passages per target document, if available
+# Characters that are safe in Markdown links. All others are percent-encoded.
+_URL_SIGNS = "/:?&=#%@+,;!~$-._"
+# Minimum number of passages per target document, if it has as many.
+_FEWEST_OF_EACH = 2
 _EVIDENCE_SHARE = (
     0.6  # share of the main agent's tokens; the rest is for findings, rules and answer; unmeasured
 )

@@ -20,7 +20,8 @@ from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 
-MOST_AT_ONCE = 1000  # per call, which takes a few minutes at most; the next call continues
+# Runs deleted per call, which takes a few minutes at most. The next call continues.
+MOST_AT_ONCE = 1000
 
 
 async def purge_old_runs(now: datetime, services: AnsweringServices, forget: StopRun) -> int:

@@ -32,17 +32,27 @@ from shared.runs.provenance import Provenance
 from shared.tools.searches import caller_limits
 
 _MAX_REFERENCES = 6
-_FEWEST_OF_EACH = 3  # blocks per document in a comparison
-WEAK_SCORE = 0.5  # below this, a search within the named documents found nothing relevant; unmeasured
-CLEARLY_BETTER = 0.15  # high_score_spread_clarity, see docs/internals/delegation.md
-_BLOCKS_OF_FILES = 8  # of the thread's files together, but at least _FEWEST_OF_EACH of each; unmeasured
-_LEAST_PAGE_TOKENS = 100  # per page; documents whose page count is too high are not read
+# Minimum number of blocks per document in a comparison.
+_FEWEST_OF_EACH = 3
+# Below this score, a search within the named documents found nothing relevant. Not measured.
+WEAK_SCORE = 0.5
+# The policy's high_score_spread_clarity; see docs/internals/delegation.md.
+CLEARLY_BETTER = 0.15
+# Blocks from all files of the thread together, but at least _FEWEST_OF_EACH of each. Not measured.
+_BLOCKS_OF_FILES = 8
+# Minimum tokens per page. Documents with too many pages for that are not read whole.
+_LEAST_PAGE_TOKENS = 100
 _SHARE_FOR_A_FACT = 0.25
-_HEADINGS = 6  # extra blocks that replace headings; at most three headings were observed
-_FIGURE_PAGES = 8  # best pages; an answer cites three or four; unmeasured
-_MAX_FIGURES = 4  # unmeasured
-_NEAR_BEST = 0.5  # share of the best block's score; unrelated figures on the page score far less; unmeasured
-_DESCRIBING_S = 2.0  # one search by ids, which takes 10 ms
+# Extra blocks that replace headings among the hits. At most three headings were observed.
+_HEADINGS = 6
+# Number of the best pages whose figures are considered. An answer cites three or four. Not measured.
+_FIGURE_PAGES = 8
+# Maximum number of figures in the evidence. Not measured.
+_MAX_FIGURES = 4
+# Minimum score of a figure as a share of the best block's. Unrelated figures score far less. Not measured.
+_NEAR_BEST = 0.5
+# Time limit of one search by ids, which takes 10 ms.
+_DESCRIBING_S = 2.0
 
 
 async def _still_usable(

@@ -78,7 +78,7 @@ async def _restart(
     record: RunRecord, now: datetime, instances: Instances, services: AnsweringServices
 ) -> None:
     run_id = record.run_id
-    # A restarted run starts its children again, and two executions of one must not both write.
+    # A restarted run starts its children again, and a child must not be executed twice at the same time.
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _append_resumed(run_id, now, services.run_log):

@@ -16,8 +16,10 @@ from shared.runs.events import CompleteEvent, ErrorEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRecord
 
-_CANCELLING_STEP = 9998  # higher than the number of any step
-_CLOSING_STEP = 9999  # likewise
+# A number higher than that of any step.
+_CANCELLING_STEP = 9998
+# A number higher than that of any step.
+_CLOSING_STEP = 9999
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 

@@ -38,7 +38,8 @@ from shared.runs.plan import QueryType, TodoItem, close_todo, complete_lookups, 
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
 
-MAX_TRIES = 2  # per step; a service that failed twice despite its own retries will fail again
+# Tries of a step. A service that failed twice despite its own retries will fail again.
+MAX_TRIES = 2
 
 # For steps that only store the end or a user's choice. Storage usually recovers within minutes.
 MAX_PATIENT_TRIES = 8
@@ -53,7 +54,7 @@ _NEEDED_OTHERWISE_S = 2.0
 
 @dataclass(frozen=True)
 class Step:
-    """A step to perform after a delay. Its result is the step's return value.
+    """Request of the script to perform a step after a delay. The script receives the step's result.
 
     Attributes:
         tokens: used by the run before this step.
@@ -294,7 +295,7 @@ class MainAgent:
                     hints=hints,
                 )
 
-            # If this also fails, readers are informed when the run is found without a last event.
+            # If this fails too, the next reader or the timer closes the run (see `revive_run`).
             observation = yield from self._perform("fail", report)
         if isinstance(observation, RunClosed):
             self.todo = close_todo(self.todo, succeeded=failure is None and not self._abstained)

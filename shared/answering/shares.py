@@ -48,10 +48,13 @@ from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
 POINTERS = "shares/"
 _ID = re.compile(r"[A-Za-z0-9_-]{32}")
-_NO_ID = "-" * 32  # a valid id that is never generated, so no share has it
-_MOST_RUNS = 500  # an answer that may repeat more earlier answers can't be shared
+# A valid id that is never generated, so no share has it.
+_NO_ID = "-" * 32
+# An answer that may repeat more earlier answers than this can't be shared.
+_MOST_RUNS = 500
 _AT_ONCE = 16
-_OF_A_RUN = frozenset({"run", "n"})  # query parameters that identify the owner's run and citation
+# Query parameters that identify the owner's run and citation.
+_OF_A_RUN = frozenset({"run", "n"})
 
 
 async def share_run(

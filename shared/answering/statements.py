@@ -25,7 +25,8 @@ _MAY_BE_WRAPPER = re.compile(r"`{0,3}|~{0,3}|(?:```|~~~) *[a-z]{0,8}[^\S\n]*", r
 _FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)\n?")
 _MAY_BE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)")
 
-_CITE, _OTHER_TAG = "\0", "\1"  # each stands for one tag; the model's own ones are dropped
+# Each stands for one tag. The same characters in the model's text are dropped.
+_CITE, _OTHER_TAG = "\0", "\1"
 _SIGN = re.compile(r"[\x00\x01]")
 _PART = re.compile(r"[^\n\x00\x01]*(?:\n|\x00+)|[^\n\x00\x01]+|\x01")
 

@@ -39,13 +39,15 @@ class StepFields(Model):
 
 
 class Prepare(StepFields):
-    """Plan the question and search for it; ask for clarification if a named document is ambiguous."""
+    """Step that plans the question and searches for it, or asks for clarification if a named document is
+    ambiguous.
+    """
 
     kind: Literal["prepare"] = "prepare"
 
 
 class TakeAnswer(StepFields):
-    """Search with the user's choice, or with all options after a timeout."""
+    """Step that searches with the option that the user chose, or with all options after a timeout."""
 
     kind: Literal["take_answer"] = "take_answer"
     ask_step: int
@@ -53,7 +55,7 @@ class TakeAnswer(StepFields):
 
 
 class TakeTurn(StepFields):
-    """Make the previous turn's tool calls, then let the model take its next turn.
+    """Step that executes the previous turn's tool calls, then asks the model for its next turn.
 
     Attributes:
         prepared_step: the step whose plan and evidence are used.
@@ -72,7 +74,7 @@ class TakeTurn(StepFields):
 
 
 class CommitAnswer(StepFields):
-    """Store the answer and send COMPLETE.
+    """Step that stores the answer and sends COMPLETE.
 
     Attributes:
         todo: the final todo list.
@@ -83,7 +85,7 @@ class CommitAnswer(StepFields):
 
 
 class ReportFailure(StepFields):
-    """Store the failure and send ERROR."""
+    """Step that stores the failure and sends ERROR."""
 
     kind: Literal["report_failure"] = "report_failure"
     error_type: str
@@ -92,19 +94,19 @@ class ReportFailure(StepFields):
 
 
 class OpenSummary(StepFields):
-    """Choose the documents to summarise."""
+    """Step that chooses the documents to summarise."""
 
     kind: Literal["open_summary"] = "open_summary"
 
 
 class MergeSummary(StepFields):
-    """End the children, and merge their results."""
+    """Step that ends the children of a summary and merges their results."""
 
     kind: Literal["merge_summary"] = "merge_summary"
 
 
 class CommitSummary(StepFields):
-    """Send COMPLETE or ERROR, unless the user has lost access to a document since the summary was merged."""
+    """Step that sends COMPLETE or ERROR, unless the user has lost access to a document since the merge."""
 
     kind: Literal["commit_summary"] = "commit_summary"
     merge_step: int
@@ -138,7 +140,7 @@ class StepObservation(Model):
 
 
 class Prepared(StepObservation):
-    """The plan and the first search are complete.
+    """Result of a step that completed the plan and the first search.
 
     Attributes:
         found_count: number of passages, or of documents in a listing.
@@ -157,7 +159,7 @@ class Prepared(StepObservation):
 
 
 class UserAsked(StepObservation):
-    """The plan is complete, and the user has been asked for clarification.
+    """Result of a step that completed the plan and asked the user for clarification.
 
     Attributes:
         expires_at: time with zone until which to wait for the reply.
@@ -171,19 +173,19 @@ class UserAsked(StepObservation):
 
 
 class AnswerArrived(StepObservation):
-    """The user replied; the reply is in the journal."""
+    """Result of waiting for a user who replied. The reply is in the journal."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 
 
 class AnswerTimedOut(StepObservation):
-    """The user did not reply in time."""
+    """Result of waiting for a user who did not reply in time."""
 
     kind: Literal["answer_timed_out"] = "answer_timed_out"
 
 
 class LooksFurther(StepObservation):
-    """The model called tools or named gaps, so another turn follows.
+    """Result of a turn that another turn follows, because the model called tools or named gaps.
 
     Attributes:
         gaps: number of gaps to search for.
@@ -197,7 +199,7 @@ class LooksFurther(StepObservation):
 
 
 class SubagentsChosen(StepObservation):
-    """Sub-agents must run before the model's next turn; their tasks are stored.
+    """Result of a step after which sub-agents must run. Their tasks are stored.
 
     Attributes:
         by_model: whether a model's call chose them and ended its turn; otherwise the policy did, before the
@@ -211,28 +213,30 @@ class SubagentsChosen(StepObservation):
 
 
 class DelegationDeferred(StepObservation):
-    """Too many sub-agents are waiting, so the decision is repeated after `delay_s` seconds."""
+    """Result of a decision that is repeated after `delay_s` seconds, because too many sub-agents wait."""
 
     kind: Literal["delegation_deferred"] = "delegation_deferred"
     delay_s: float
 
 
 class FilesUnread(StepObservation):
-    """Files of the thread are still being read, so the preparation is repeated after `delay_s` seconds."""
+    """Result of a preparation that is repeated after `delay_s` seconds, because files of the thread are
+    still being ingested.
+    """
 
     kind: Literal["files_unread"] = "files_unread"
     delay_s: float
 
 
 class SubagentsEnded(StepObservation):
-    """All sub-agents have ended; `ends` are in the order of the children."""
+    """Result of waiting for sub-agents that have all ended. `ends` has the order of the children."""
 
     kind: Literal["subagents_ended"] = "subagents_ended"
     ends: tuple[SubagentEnd, ...]
 
 
 class AnswerWritten(StepObservation):
-    """The answer is stored under its step.
+    """Result of a turn whose answer is complete and stored.
 
     Attributes:
         abstained: whether the documents don't contain the answer.
@@ -244,14 +248,14 @@ class AnswerWritten(StepObservation):
 
 
 class RunClosed(StepObservation):
-    """The run has its last event, sent by this step or by another writer."""
+    """Result of a step after which the run has its last event, sent by the step or by another writer."""
 
     is_last = True
     kind: Literal["run_closed"] = "run_closed"
 
 
 class StepFailed(StepObservation):
-    """The step failed with an expected error.
+    """Result of a step that failed with an expected error.
 
     Attributes:
         remaining_s: seconds left of the run's time; None = unknown.

@@ -10,18 +10,30 @@ from shared.platform.language_models.models import CallLimits, ModelUsage
 
 # Maximum extension of a sub-agent's deadline after a worker crash. Workers restart within 2 to 8 s.
 CRASH_GRACE = timedelta(seconds=20)
-MARGIN_S = 0.5  # before the deadline, to store the report and notify the parent
-LEAST_CALL_S = 0.6  # minimum for a model call (unmeasured)
-WORK_TOKENS = 400  # expected output of a work turn; three tool calls need about 150
-MOST_WORK_TOKENS = 1500  # maximum, for models whose hidden reasoning tokens count
-REPORT_TOKENS = 1800  # expected; ten claims with quotations need about 1,200
-MOST_REPORT_TOKENS = 4000  # maximum, for the same reason
-LEAST_REPORT_TOKENS = 250  # two claims
-FAIR_REPORT_TOKENS = 1000  # reserved for the report during work turns
-LEAST_RESULT_TOKENS = 300  # per tool result: one passage
-MOST_RESULT_TOKENS = 2500  # per turn; a budget of 30,000 tokens then allows two more searches
-MOST_OPENING_TOKENS = 5000  # for the first passages, unless the report follows at once
-_REPORT_SHARE_OF_TIME = 0.5  # share of the remaining time, reserved for the report (unmeasured)
+# Time before the deadline for storing the report and notifying the parent.
+MARGIN_S = 0.5
+# Minimum time for a model call. Not measured.
+LEAST_CALL_S = 0.6
+# Expected output of a work turn. Three tool calls need about 150 tokens.
+WORK_TOKENS = 400
+# Maximum output of a work turn, for models whose hidden reasoning tokens count.
+MOST_WORK_TOKENS = 1500
+# Expected output of a report. Ten claims with quotations need about 1,200 tokens.
+REPORT_TOKENS = 1800
+# Maximum output of a report, for models whose hidden reasoning tokens count.
+MOST_REPORT_TOKENS = 4000
+# Minimum output of a report: two claims.
+LEAST_REPORT_TOKENS = 250
+# Tokens that work turns leave for the report.
+FAIR_REPORT_TOKENS = 1000
+# Minimum size of a tool result: one passage.
+LEAST_RESULT_TOKENS = 300
+# Maximum size of a turn's tool results. A budget of 30,000 tokens then allows two more searches.
+MOST_RESULT_TOKENS = 2500
+# Maximum size of the first passages, unless the report follows at once.
+MOST_OPENING_TOKENS = 5000
+# Share of the remaining time that is reserved for the report. Not measured.
+_REPORT_SHARE_OF_TIME = 0.5
 _TOOL_SHARE_OF_TIME = 0.4
 
 

@@ -46,9 +46,11 @@ from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
 from shared.tools.tool_calls import signature
 
-_MAX_ARGUMENT_CHARS = 200  # per argument of a call; enough for readers to see its purpose
+# Maximum length of a call's argument in events: enough for readers to see its purpose.
+_MAX_ARGUMENT_CHARS = 200
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
-_MAX_HITS = 80  # more than fits into any token budget; keeps the state small
+# Maximum number of hits. More wouldn't fit into any token budget; the limit keeps the state small.
+_MAX_HITS = 80
 
 
 def _without_contents(event: RunEvent) -> RunEvent:

@@ -39,8 +39,10 @@ from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.events import RunEvent
 from shared.runs.journal import Journal, read_journal
 
-_STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
-_START_S = 0.1  # how long a very short turn waits until its start is recorded
+# Time limit of storing the report. The rest of the margin is for notifying the parent.
+_STORE_S = MARGIN_S / 2
+# Time for which a very short turn waits until its start is recorded.
+_START_S = 0.1
 _NOT_NEEDED = TurnResult(status="partial")
 """The run has ended, or the time is up, so the result is no longer needed."""
 

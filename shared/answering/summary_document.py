@@ -53,8 +53,10 @@ from shared.runs.journal import Journal
 from shared.runs.models import RunRequest, SummaryOrder
 
 MAX_KEY_FINDINGS = 12
-_PLAN, _RESULT, _WINDOW = "plan", "result", "window-"  # parts in the journal
-_AT_ONCE = 16  # concurrent reads of stored values (unmeasured; each takes a few milliseconds)
+# Names of values in the journal.
+_PLAN, _RESULT, _WINDOW = "plan", "result", "window-"
+# Concurrent reads of stored values, each of which takes a few milliseconds. Not measured.
+_AT_ONCE = 16
 
 
 async def perform_document_step(

@@ -12,11 +12,16 @@ from shared.answering.budget import Budget
 from shared.platform.settings import SummarySettings
 from shared.runs.events import ResumedStatus, RunEvent
 
-_PROMPT_TOKENS = 1500  # instructions, schema, and a focus of 2,000 characters
-_MERGE_DIVISOR = 4  # merging reads findings, which are much shorter than the windows (unmeasured)
-_LEAST_CALLS = 2  # per merge, however small its share, to allow one retry
-_RESERVE = 0.25  # maximum share of the total time for each of the two merges (unmeasured)
-_STORE_SHARE = 0.1  # of a document's time for merging, so that its result is stored before its child is ended
+# Tokens of the instructions, the schema and a focus of 2,000 characters.
+_PROMPT_TOKENS = 1500
+# Merging reads findings, which are much shorter than the windows. Not measured.
+_MERGE_DIVISOR = 4
+# Model calls that a merge may always make, however small its share, to allow one retry.
+_LEAST_CALLS = 2
+# Maximum share of the total time for each of the two merges. Not measured.
+_RESERVE = 0.25
+# Share of a document's time for merging, so that its result is stored before its child is ended.
+_STORE_SHARE = 0.1
 
 
 def most_windows(settings: SummarySettings, document_count: int) -> int:

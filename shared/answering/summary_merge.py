@@ -49,7 +49,8 @@ from shared.runs.models import RunAnswer, RunRequest
 
 SUMMARY = "summary"
 MAX_KEY_FINDINGS = 20
-_EACH_UNFINISHED = 8  # findings used of a document whose child stored no result
+# Findings used of a document whose child stored no result.
+_EACH_UNFINISHED = 8
 
 
 async def open_summary(context: StepContext) -> DocumentsChosen:

@@ -35,8 +35,10 @@ from shared.platform.tokens import tokens_of
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import SummaryOrder
 
-_LEAST_S = 1.0  # minimum time for a model call (unmeasured)
-_MAX_SAMPLE = 12  # maximum findings shown if the model fails
+# Minimum time for a model call. Not measured.
+_LEAST_S = 1.0
+# Maximum number of findings shown if the model fails.
+_MAX_SAMPLE = 12
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 

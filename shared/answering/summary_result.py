@@ -17,7 +17,8 @@ from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation
 
 MAX_METRICS = 60
-_PARAGRAPH = 3  # statements; longer paragraphs are hard to read
+# Statements per paragraph. Longer paragraphs are hard to read.
+_PARAGRAPH = 3
 
 
 @dataclass

@@ -29,10 +29,14 @@ from shared.answering.summary_models import (
 from shared.platform.errors import ConflictError
 from shared.runs.models import ChildStatus
 
-MAX_RANGES = 24  # steps per document's windows, because every step replays the whole history
-AT_ONCE = 2  # concurrent steps per document (unmeasured; the model endpoint is the bottleneck)
-PAUSES_S = (5.0, 20.0)  # between attempts at failed windows; a service has often recovered by then
-MAX_MERGES = 3  # a second one is needed only if the user loses access to a document during the first
+# Maximum number of steps that read a document's windows. Every step replays the whole history.
+MAX_RANGES = 24
+# Concurrent steps per document. The model endpoint is the bottleneck. Not measured.
+AT_ONCE = 2
+# Pauses between attempts at failed windows. A service has often recovered by then.
+PAUSES_S = (5.0, 20.0)
+# Attempts at a merge. A second one is needed only if the user loses access to a document during the first.
+MAX_MERGES = 3
 
 
 class DocumentSummary:

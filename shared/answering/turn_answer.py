@@ -28,7 +28,8 @@ from shared.runs.event_log import EventLog
 from shared.runs.models import RunAnswer
 from shared.runs.step_time import StepTime
 
-_SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the first search: 10 ms
+# Time limit of one search by name for documents missing from the first search, which takes 10 ms.
+_SHARED_NAMES_S = 1.0
 
 
 class TurnAnswer:
@@ -103,8 +104,8 @@ class TurnAnswer:
         return answer.model_copy(update={"next_questions": suggested})
 
     def after_failure(self, error: GroundworkError, tries: int) -> Turn:
-        """Return a last turn despite a model failure: the proved sentences written so far, or quotations from
-        the evidence.
+        """Return the final turn after a model failure. Its answer has the proved sentences that were already
+        written, or quotations from the evidence.
 
         Args:
             tries: number of earlier failed attempts at the step.

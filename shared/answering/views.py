@@ -17,7 +17,8 @@ from shared.evidence.reader_text import readable_line
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 
-_MOST_UNCERTAIN = 8  # sentences per sub-agent, because views are short overviews
+# Maximum number of uncertain sentences per sub-agent. Views are short overviews.
+_MOST_UNCERTAIN = 8
 _MOST_CHARS = 300
 
 

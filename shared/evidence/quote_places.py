@@ -14,7 +14,8 @@ from itertools import takewhile
 from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
 
-_CONTEXT_LETTERS = 80  # compared on either side, to distinguish equal passages of a page
+# Letters compared on either side of a quotation, to distinguish equal passages of a page.
+_CONTEXT_LETTERS = 80
 _MIN_CELL_LETTERS = 6  # minimum for locating a table cell alone; shorter cells occur in too many places
 _PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")

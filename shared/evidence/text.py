@@ -15,7 +15,8 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
-_LONGEST_ABBREVIATION = 12  # characters, including the preceding separator
+# Characters of the longest abbreviation, including the preceding separator.
+_LONGEST_ABBREVIATION = 12
 
 
 def split_sentences(text: str) -> list[str]:
@@ -105,7 +106,8 @@ def _without_open_code(text: str) -> str:
     return text[: fences[-1]].rstrip() if len(fences) % 2 else text
 
 
-_RECENT_CHARS = 4000  # searched for the header row; if the header is further up, the row is used alone
+# Characters searched for the header row. If the header is further up, the row is used alone.
+_RECENT_CHARS = 4000
 _MAX_LINE_CHARS = 500
 
 

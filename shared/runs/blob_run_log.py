@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 BUSY_RETRIES = 4
-KEPT_CLIENTS = 64  # most recently used; creating one costs half as much as an append
-PIECE_BYTES = 256 * 1024  # read at once by a reader that has fallen behind
+# Clients kept, the most recently used ones. Creating one costs half as much as an append.
+KEPT_CLIENTS = 64
+# Bytes read at once by a reader that has fallen behind.
+PIECE_BYTES = 256 * 1024
 MAX_APPEND_BYTES = 1_000_000  # large values have separate blobs, so more is a defect
 # Azure Storage allows 50,000 appends per blob. The rest is reserved for attempts to end the run.
 MAX_APPENDS = 45_000

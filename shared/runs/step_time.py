@@ -28,8 +28,10 @@ SHARES: dict[Part, float] = {
 # Reserve for displaying the answer (0.05 s locally) and committing it (0.06 s), multiplied by ten for a busy
 # machine.
 _KEPT_S = 1.5
-_KEPT_SHARE = 0.25  # upper limit as a share of short budgets
-_CLOSING_S = 0.25  # for marks, conflicts and the append between the last token and the stored answer
+# Upper limit as a share of short budgets.
+_KEPT_SHARE = 0.25
+# Time between the last token and the stored answer, for marks, conflicts and the append.
+_CLOSING_S = 0.25
 _LEAST_S = 0.05  # shortest timeout, because some clients reject a timeout of 0
 _HURRY_S = 8.0  # optional work is skipped if less time is left; unmeasured
 _HURRY_SHARE = 0.3  # upper limit as a share of short budgets

@@ -24,7 +24,8 @@ from shared.tables.models import Dialect, Table
 from shared.tables.queries import Cell
 
 _KEPT_S = 300.0
-_FAILED_S = 20.0  # an unreachable database is not contacted again within this time
+# Seconds within which an unreachable database is not contacted again.
+_FAILED_S = 20.0
 _CARD_TOKENS = 400
 
 

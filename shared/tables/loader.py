@@ -32,13 +32,15 @@ from shared.tables.models import (
 )
 from shared.tables.totals import TotalRows
 
-MAX_TABLES = 50  # per document; each table adds a block to the index
+# Maximum number of tables per document. Each adds a block to the index.
+MAX_TABLES = 50
 MAX_COLUMNS = 400  # SQLite allows 2,000, and a column with raw text needs two
 _MAX_CELL_CHARS = 32_767  # the limit of Excel; queries can read 100,000 bytes per value
 _MAX_LABEL_CHARS = 200
 _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5
-_BATCH = 1000  # rows per INSERT
+# Rows per INSERT.
+_BATCH = 1000
 _MAX_LEFT_OUT = 200  # total rows listed on the card; further totals are left out without being listed
 _ADDITIVE = ("integer", "number", "money")
 # Matches a unit line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S = 5
 _STATEMENT_TIMEOUT_MS = 5_000
-_TIMEOUT_S = 20.0  # for connecting and for the query
+# Time limit of connecting, and of the query.
+_TIMEOUT_S = 20.0
 _MAX_ROW_CHARS = 1_000_000
 _ROWS_AT_ONCE = 20  # fits into memory even if each row has the maximum size
 _SAMPLED_ROWS = 200

@@ -8,7 +8,8 @@ from shared.tables.models import Dialect
 
 MAX_SQL_CHARS = 4000
 MAX_FILES = 10  # the default limit of SQLite for attached files
-MAX_FILE_BYTES = 200_000_000  # of all files of a query, about 3 million rows; an instance has 800 MB of disk
+# Maximum size of all files of a query: about 3 million rows. An instance has 800 MB of disk.
+MAX_FILE_BYTES = 200_000_000
 MAX_ROWS = 1000  # rows fetched per query
 MAX_RESULT_CHARS = 2_000_000
 MAX_SOURCE_ROWS = 20

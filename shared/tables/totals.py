@@ -20,7 +20,8 @@ _LEADING = re.compile(
 _WITHIN = re.compile(r"\b(?:sub)?totals?\b|summe\b|\b(?:ins)?gesamt\b", re.IGNORECASE)
 # Excludes companies, such as "Total SE".
 _COMPANY = re.compile(r"\b(?:SE|AG|KG|GmbH|S\.?A\.?|Inc|Ltd|LLC|plc|Corp|Energies)\b\.?")
-_MAX_OPEN = 2000  # rows; totals of more rows are only recognised by their words
+# Rows whose total can be recognised by arithmetic. Totals of more rows are recognised by their words only.
+_MAX_OPEN = 2000
 _MIN_UNNAMED_PARTS, _MIN_UNNAMED_COLUMNS = 3, 2  # fewer could add up by chance
 _ROUNDING = 0.5  # tolerance per row in units of the last digit, because reports show rounded numbers
 

@@ -43,8 +43,10 @@ Wire = dict[str, Any]
 Token = Callable[[], Awaitable[str]]
 Ending = Literal["stopped", "late", "done", "unsupported"]
 
-SEND_S = 30.0  # for one message with its retries; an activity function has 10 minutes
-TRY_S = 10.0  # for one request; unmeasured
+# Time limit of one message with its retries. An activity function has 10 minutes.
+SEND_S = 30.0
+# Time limit of one request. Not measured.
+TRY_S = 10.0
 MAX_RETRIES = 4
 _MAX_SERVICES = 8  # open connections per process; Teams has about 5 regions, each with its own URL
 _MAX_CONVERSATION_ID_CHARS = (

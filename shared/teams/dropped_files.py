@@ -38,10 +38,12 @@ from shared.teams.files import FileRefusedError
 from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
 from shared.teams.parsing import file_to_keep
 
-STORING_S = 120.0  # per step; with one more file of up to 4 minutes, an activity stays below its 10
+# Time for storing files per step. With one more file of up to 4 minutes, an activity stays below 10.
+STORING_S = 120.0
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
-_MAX_LOOKS = 60  # in total about 12 minutes; a document of a hundred pages takes less
+# Number of status checks, over about 12 minutes. A document of a hundred pages takes less.
+_MAX_LOOKS = 60
 _CHUNK_BYTES = 1024 * 1024
 _PASTED = "image/*"  # Teams reports this type for every pasted picture.
 _PICTURES = (".png", ".jpg", ".tiff", ".webp")

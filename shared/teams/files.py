@@ -27,7 +27,8 @@ from shared.teams import messages
 from shared.teams.models import BotAttachment, BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
 
-FETCH_S = 240.0  # per file: 500 MB at 17 Mbit/s; an activity function has 10 minutes
+# Time limit of a file: 500 MB at 17 Mbit/s. An activity function has 10 minutes.
+FETCH_S = 240.0
 SILENCE_S = 20.0  # maximum wait for the next chunk; unmeasured
 _MAX_REDIRECTS = 3
 _CHUNK_BYTES = 256 * 1024

@@ -46,12 +46,15 @@ Wire = dict[str, Any]
 # Size limit of one activity in UTF-16. The limit in the Teams documentation rose from 28 KB to 40 and then
 # 100; older clouds may still enforce the lower ones.
 MAX_MESSAGE_BYTES = 40_000
-MAX_TEXT_CHARS = 8_000  # per message; leaves space for the sources
+# Maximum length of a message, which leaves space for the sources.
+MAX_TEXT_CHARS = 8_000
 MAX_CARD_BYTES = 27_000  # as UTF-8; Teams rejects cards above 28 KB
-MAX_CITATIONS = 10  # per message, from the schema of Microsoft's Agents Playground 0.2.28
+# Citations per message, from the schema of Microsoft's Agents Playground 0.2.28.
+MAX_CITATIONS = 10
 MAX_ABSTRACT_CHARS = 480  # the limit of the Agents SDK 1.9.0
 MARKDOWN_CHANNELS = frozenset(("msteams", "webchat", "directline", "emulator", "skype", "slack", "cortana"))
-_MAX_LABEL_CHARS = 60  # for a figure caption that the text already contains in full; unmeasured
+# Maximum length of the label of a figure whose caption the text already contains. Not measured.
+_MAX_LABEL_CHARS = 60
 _MAX_NAME_CHARS = 80
 _MIN_SPLIT_CHARS = 200
 _KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}

@@ -57,9 +57,11 @@ from shared.teams.outgoing import reply_of
 from shared.teams.parsing import conversation_key
 from shared.teams.store import ReplyMemory
 
-MAX_PARTS = 40  # messages per run: over an hour, far beyond the deadline of any run
+# Maximum number of messages per run: over an hour, far beyond the deadline of any run.
+MAX_PARTS = 40
 _POLLS_S = (0.05, 0.5)  # shortest and longest pause; messages are updated once a second
-_CHECK_AFTER_S = 5.0  # without events, before checking that the orchestration is alive
+# Seconds without events after which the orchestration's status is checked.
+_CHECK_AFTER_S = 5.0
 _TYPING_EVERY_S = 5.0  # clients show the typing indicator for a few seconds
 _AFTER_EXPIRY_S = 60.0  # grace period for the run to notice that its clarification expired
 

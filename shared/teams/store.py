@@ -31,8 +31,10 @@ from shared.teams.models import (
 from shared.teams.parsing import owner_of
 
 TAKEN_FOLDER = "channel/"
-MAX_PURGED = 1000  # rows or activities per timer call; the next call continues
-_RETENTION = timedelta(days=2)  # for activities; replies and redeliveries take minutes
+# Rows or activities deleted per timer call. The next call continues.
+MAX_PURGED = 1000
+# Retention of activities. Replies and redeliveries take minutes.
+_RETENTION = timedelta(days=2)
 _ALL_ROWS = 1_000_000
 
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
-MAX_ADDRESS_CHARS = 8000  # for file URLs: signed ones have about 1,500 characters plus the file name
+# Maximum length of a file URL. Signed ones have about 1,500 characters plus the file name.
+MAX_ADDRESS_CHARS = 8000
 
 
 def address_parts(address: str) -> SplitResult | None:
@@ -106,8 +107,10 @@ CLOUDS: dict[CloudName, BotCloud] = {
 
 KEEP_S = 3600.0  # keys are downloaded again after an hour, so that withdrawn ones expire
 KEEP_ANYWAY_S = 24 * 3600.0  # if downloads fail; Microsoft's documentation allows a day
-LOOK_AGAIN_S = 10.0  # between downloads, because tokens with made-up key ids also cause them
-_TIMEOUT_S = 5.0  # for one download; channels wait 15 s for the response to an activity
+# Minimum time between downloads of the keys. Tokens with made-up key ids also cause them.
+LOOK_AGAIN_S = 10.0
+# Time limit of one download. Channels wait 15 s for the response to an activity.
+_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1_000_000  # the key set has about 30 KB today
 
 

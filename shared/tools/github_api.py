@@ -25,7 +25,8 @@ from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed
 
 _CONNECT_TIMEOUT_S = 5
 _CHECK_TIMEOUT_S = 3
-MAX_ANSWER_BYTES = 4_000_000  # a file of 1 MB, the API's maximum, as base64 in JSON
+# A file of 1 MB, the API's maximum, as base64 in JSON.
+MAX_ANSWER_BYTES = 4_000_000
 MAX_PATH_CHARS = 500
 # without this, a code search returns only file names
 _TEXT_MATCHES = "application/vnd.github.text-match+json"

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
 RUN_TIMEOUT_S = 2.0
 MAX_MEMORY_BYTES = 64 << 20
-MAX_OUTPUT_BYTES = 20_000  # for printed output, and for the result as JSON
+# Maximum size of the printed output, and of the result as JSON.
+MAX_OUTPUT_BYTES = 20_000
 _MAX_DEPTH = 20
 _MAX_INTEGER_BITS = 10_000  # stays below the 4,300 digits that Python can convert to text
 _MAX_ERROR_CHARS = 500
-_WORKERS = 2  # per process; a call takes milliseconds
+# Worker processes per app process. A call takes milliseconds.
+_WORKERS = 2
 _WAIT_S = 10.0  # maximum wait for a free worker, and for a worker's response
 _SESSIONS_PER_WORKER = 100
 

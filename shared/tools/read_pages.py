@@ -13,7 +13,8 @@ from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
 
-MAX_PAGES = 10  # maximum number of pages per call
+# Maximum number of pages per call.
+MAX_PAGES = 10
 
 
 class ReadPagesParameters(Parameters):

@@ -107,7 +107,8 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-_LONG_TEXT = 400  # characters; long texts are not truncated below this length
+# Length below which long texts are not truncated.
+_LONG_TEXT = 400
 
 
 def observation(result: Mapping[str, Any], max_chars: int) -> str:

@@ -50,7 +50,8 @@ class WebSearch(Protocol):
 _CONNECT_TIMEOUT_S = 5
 MAX_ANSWER_BYTES = 2_000_000  # 20 results have about 20 KB
 MAX_QUERY_CHARS = 400  # search engines accept about 32 words
-MAX_HITS = 20  # number of results on a page of SearXNG
+# Results on one page of SearXNG.
+MAX_HITS = 20
 MAX_TITLE_CHARS = 200
 MAX_TEXT_CHARS = 1_000  # search engines return about 300 characters
 MAX_DATE_CHARS = 40
