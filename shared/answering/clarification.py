@@ -248,21 +248,23 @@ def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[M
     """Return the missing documents that aren't in the evidence.
 
     The search by content may find a document that the search by name missed, such as one with the words of
-    the reference in a heading.
+    the reference in a heading. Headings don't count for a certainly missing document: the report of 2023 may
+    have a section about 2022.
     """
     headings: dict[str, str] = {}
     for hit in evidence.blocks:
         headings[hit.doc_id] = f"{headings.get(hit.doc_id, hit.filename)} {hit.heading_path}"
     names = [naming_words(text) for text in headings.values()]
 
-    def is_found(reference: str) -> bool:
+    def is_found(document: MissingDocument) -> bool:
+        reference = document.reference
         if match_reference(spelled_as_named(reference, evidence.records), evidence.records):
             return True
         words = naming_words(reference)
-        is_file_name = bool(_FILE_NAME.search(reference))
-        return bool(words) and not is_file_name and any(words <= name for name in names)
+        by_heading = not document.is_certain and not _FILE_NAME.search(reference)
+        return bool(words) and by_heading and any(words <= name for name in names)
 
-    return tuple(document for document in missing if not is_found(document.reference))
+    return tuple(document for document in missing if not is_found(document))
 
 
 def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from shared.answering.clarification import (
     MAX_NAMED,
     MAX_OPTIONS,
     Resolution,
+    missing_documents,
     not_found,
     options_of,
     question_back,
@@ -193,3 +194,16 @@ def test_a_document_that_the_search_has_found_is_not_missing(reference: str, is_
     evidence = Evidence(hits=(block,), records=(record("h.pdf", "Handbook of expenses"),))
     missing = (MissingDocument(reference=reference),)
     assert not_found(missing, evidence) == (missing if is_missing else ())
+
+
+def test_a_heading_about_another_year_is_not_the_report_of_that_year() -> None:
+    report = record("annual-report-2023.pdf", "Annual report 2023")
+    missing = missing_documents({"annual report 2022": [report]})
+    block = Hit(
+        block_id="a-1",
+        doc_id=report.doc_id,
+        filename=report.filename,
+        heading_path="Development since 2022",
+        content="x",
+    )
+    assert not_found(missing, Evidence(hits=(block,), records=(report,))) == missing != ()
