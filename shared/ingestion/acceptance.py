@@ -29,7 +29,7 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
 # Version of the parsing, chunking and naming rules. Raising it reingests every document.
-RULES_VERSION = "10"
+RULES_VERSION = "11"
 
 
 async def accept(task: IngestTask) -> Accepted:

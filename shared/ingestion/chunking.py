@@ -2,8 +2,8 @@
 
 The text of a section is packed into blocks up to the limit, with one sentence of overlap. A table is a
 separate block that starts with the line introducing it, such as its unit. A long table is split between rows,
-but never just before the last one, and each part repeats the header. The heading path is embedded with the
-text and stored in a separate field. No block exceeds the limit, whatever the input.
+but just before the last one only if there is no other way, and each part repeats the header. The heading path
+is embedded with the text and stored in a separate field. No block exceeds the limit, whatever the input.
 """
 
 import re
@@ -327,15 +327,21 @@ def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tu
 
 
 def _row_runs(rows: Sequence[str], sizes: Sequence[int], limit: int) -> list[list[str]]:
-    """Group the rows of a table into runs of at most `limit` tokens. The last two are about equally long: a
-    single last row would be found and shown without the rows that explain it.
+    """Group the rows of a table into runs of at most `limit` tokens. The last two are about equally long, but
+    the last row is not alone if another row fits next to it: it would be found and shown without the rows
+    that explain it.
     """
     runs = [run for run, _ in _runs(rows, sizes, limit)]
     if len(runs) < 2:
         return runs
     pair = [*runs[-2], *runs[-1]]
     ends = list(accumulate(sizes[-len(pair) :]))
-    cut = min(range(1, len(pair)), key=lambda count: max(ends[count - 1], ends[-1] - ends[count - 1]))
+
+    def longer(cut: int) -> int:
+        return max(ends[cut - 1], ends[-1] - ends[cut - 1])
+
+    fitting = [cut for cut in range(1, len(pair) - 1) if longer(cut) <= limit]
+    cut = min(fitting or range(1, len(pair)), key=longer)
     return [*runs[:-2], pair[:cut], pair[cut:]]
 
 

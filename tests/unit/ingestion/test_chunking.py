@@ -133,6 +133,13 @@ def test_the_last_row_of_a_table_is_never_alone(count: int) -> None:
     assert abs(len(parts[-1]) - len(parts[-2])) <= 1
 
 
+def test_a_long_last_row_of_a_table_is_not_alone() -> None:
+    rows = ["| a | 1 |", "| b | 2 |", "| c | 3 |", f"| total {'of all ' * 5}| 6 |"]
+    table = Element(kind="table", text="\n".join(["| item | price |", "| --- | --- |", *rows]))
+    found = chunks(table, max_tokens=18 + SPECIAL)
+    assert [c.text.splitlines()[2:] for c in found] == [rows[:2], rows[2:]]
+
+
 def test_a_table_is_shown_with_its_markup_and_embedded_without() -> None:
     text = "| | 2019 |\n| --- | --- |\n| Net sales | $ 4 |\n| R\\|D | - |"
     (chunk,) = chunks(heading("Results"), Element(kind="table", text=text, page_number=1))
