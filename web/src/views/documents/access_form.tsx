@@ -1,33 +1,33 @@
 // Shows and edits who has access to a document. People and groups are picked from the directory; a change applies
 // from the next question.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send } from "../../api/request";
 import type { Audience, DocumentDetail } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { notify, wordsOf } from "../../stores/notices";
 import { audiences, labelOf, loadNames, nameOfPrincipal, ownAudiences, searchDirectory } from "../../stores/audiences";
 import { me } from "../../stores/session";
 import { t } from "../../words/words";
-import type { Known } from "./document_panel";
+import { isOutdated, readKnown, saveKnown, type Known } from "./document_panel";
 
 const SEARCH_DELAY_MS = 200;
 const DOUBLE_CLICK_MS = 600;
 const SAME_PLACE_PX = 10;
 
 export function AccessForm({ known, onChange }: { known: Known; onChange(known: Known): void }) {
-  const { detail, etag } = known;
+  const { detail } = known;
   const acl = detail.acl ?? [];
   const [error, setError] = useState("");
   useEffect(() => void loadNames([...acl, detail.owner_id ?? ""]).catch(() => {}), [acl.join("\n")]);
   const save = async (next: readonly string[]) => {
     try {
-      const response = await send("PUT", `/api/documents/${detail.doc_id}/access`, { body: { acl: next }, headers: { "if-match": etag } });
+      const isSame = (now: DocumentDetail) => now.acl?.join("\n") === acl.join("\n");
+      onChange(await saveKnown("PUT", "/access", { acl: next }, known, isSame));
       setError("");
-      onChange({ detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" });
       notify(t("saved"));
       return true;
     } catch (failed) {
       setError(wordsOf(failed));
+      if (isOutdated(failed)) onChange(await readKnown(detail.doc_id));
       return false;
     }
   };
@@ -154,7 +154,7 @@ export function Picker({ taken, onPick, name = t("addReader"), autofocus = false
           aria-label={name}
           aria-expanded={offered.length > 0}
           aria-controls="picker-list"
-          aria-activedescendant={at >= 0 ? `picker-${at}` : undefined}
+          aria-activedescendant={offered[at] && `picker-${at}`}
           autocomplete="off"
           placeholder={name}
           value={words}

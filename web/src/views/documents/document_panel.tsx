@@ -1,6 +1,6 @@
 // One document: status, summary, metadata, access list and actions.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { change, send } from "../../api/request";
+import { CallError, change, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
 import { Confirm } from "../../parts/dialog";
 import { go, turn } from "../../routes";
@@ -20,8 +20,39 @@ export interface Known {
 }
 
 export async function readKnown(docId: string): Promise<Known> {
-  const response = await send("GET", `/api/documents/${docId}`);
+  return knownOf(await send("GET", `/api/documents/${docId}`));
+}
+
+async function knownOf(response: Response): Promise<Known> {
   return { detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" };
+}
+
+/**
+ * Sends a change of a document. If the document has changed since it was read, but not the fields that this change
+ * replaces (`isSame`), e.g. because its ingestion has ended, sends it again.
+ */
+export async function saveKnown(
+  method: string,
+  path: string,
+  body: unknown,
+  known: Known,
+  isSame: (now: DocumentDetail) => boolean,
+): Promise<Known> {
+  const url = `/api/documents/${known.detail.doc_id}`;
+  const save = async (etag: string) => knownOf(await send(method, url + path, { body, headers: { "if-match": etag } }));
+  try {
+    return await save(known.etag);
+  } catch (failed) {
+    if (!isOutdated(failed)) throw failed;
+    const now = await readKnown(known.detail.doc_id);
+    if (!isSame(now.detail)) throw failed;
+    return save(now.etag);
+  }
+}
+
+/** Whether a change was refused because the document has changed since it was read. */
+export function isOutdated(failed: unknown): boolean {
+  return failed instanceof CallError && failed.status === 412;
 }
 
 export function DocumentPanel({ docId }: { docId: string }) {
@@ -86,7 +117,7 @@ function Detail({ known, onChange, onReload }: Props) {
           {t("readableBy")} {detail.access_via.map((one) => tOf("via", one)).join(", ")}
         </p>
       )}
-      {detail.may_change && <AccessForm key={`acl-${known.etag}`} known={known} onChange={changed} />}
+      {detail.may_change && <AccessForm key={`acl-${detail.doc_id}`} known={known} onChange={changed} />}
       {detail.status === "ready" && (
         <MetadataForm key={`meta-${detail.doc_id}`} known={known} canChange={detail.may_change} onChange={changed} />
       )}

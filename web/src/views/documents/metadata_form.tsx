@@ -1,10 +1,9 @@
 // Shows and corrects metadata. If another user changed a field in the meantime, both values are shown.
 import { useState } from "preact/hooks";
-import { CallError, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
 import { notify, wordsOf } from "../../stores/notices";
 import { languageName, t } from "../../words/words";
-import { readKnown, type Known } from "./document_panel";
+import { isOutdated, readKnown, saveKnown, type Known } from "./document_panel";
 
 const FIELDS = ["title", "document_type", "author", "department", "language", "tags"] as const;
 type Field = (typeof FIELDS)[number];
@@ -36,9 +35,9 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
     event.preventDefault();
     const body = Object.fromEntries(changed.map((field) => [field, sent(field, values[field])]));
     try {
-      const path = `/api/documents/${base.detail.doc_id}`;
-      const response = await send("PATCH", path, { body, headers: { "if-match": base.etag } });
-      const next = { detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" };
+      // Other fields, e.g. the access list, may have changed since.
+      const isSame = (now: DocumentDetail) => FIELDS.every((field) => valuesOf(now)[field] === kept[field]);
+      const next = await saveKnown("PATCH", "", body, base, isSame);
       setBase(next);
       setValues(valuesOf(next.detail));
       setError("");
@@ -46,7 +45,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
       notify(t("saved"));
     } catch (failed) {
       setError(wordsOf(failed));
-      if (failed instanceof CallError && failed.status === 412) setBase(await readKnown(base.detail.doc_id));
+      if (isOutdated(failed)) setBase(await readKnown(base.detail.doc_id));
     }
   };
   return (
