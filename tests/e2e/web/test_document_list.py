@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
@@ -210,7 +210,36 @@ def test_the_list_is_visible_without_scrolling(stack: LocalStack, browser: Brows
 
 
 def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser) -> None:
-    listed = [
+    listed = _listed(60)
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        rest = _hold_rest(page, listed)
+        rows = page.locator("table.documents tbody tr")
+        expect(rows).to_have_count(25)
+        expect(page.locator(".list")).not_to_contain_text("More")  # the rest is on its way
+        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # counted meanwhile
+        assert ["limit=100" in one.request.url for one in rest] == [True]
+        rest[0].fulfill(json={"documents": listed, "count": 60, "cursor": None})
+        expect(rows).to_have_count(60)
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def test_a_rest_that_failed_to_load_is_not_hidden(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        rest = _hold_rest(page, _listed(60))
+        expect(page.locator("table.documents tbody tr")).to_have_count(25)
+        expect(page.locator(".list > [role=status]")).to_contain_text("documents")
+        rest[0].fulfill(
+            status=503, json={"type": "urn:groundwork:error:Test", "status": 503, "detail": "Busy."}
+        )
+        expect(page.locator(".list")).to_contain_text("More")
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def _listed(count: int) -> list[dict[str, Any]]:
+    """Return documents as the list shows them."""
+    return [
         {
             "doc_id": f"{number:024d}",
             "filename": f"long-{number}.md",
@@ -218,28 +247,23 @@ def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser
             "tags": [],
             "access_via": ["owner"],
         }
-        for number in range(60)
+        for number in range(count)
     ]
-    waiting: list[Route] = []
+
+
+def _hold_rest(page: Page, listed: list[dict[str, Any]]) -> list[Route]:
+    """Open the list and answer its first request only. Later requests are appended to the returned list."""
+    rest: list[Route] = []
 
     def answer(route: Route) -> None:
         if "limit=25" in route.request.url:
             route.fulfill(json={"documents": listed[:25], "count": 25, "cursor": "next"})
         else:
-            waiting.append(route)
+            rest.append(route)
 
-    with opened(browser, stack.base_url) as watched:
-        page = watched.page
-        page.route(re.compile(r"/api/documents\?limit="), answer)
-        page.click(".sidebar-foot .nav-link >> nth=0")
-        rows = page.locator("table.documents tbody tr")
-        expect(rows).to_have_count(25)
-        expect(page.locator(".list")).not_to_contain_text("More")  # the rest is on its way
-        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # counted meanwhile
-        assert ["limit=100" in one.request.url for one in waiting] == [True]
-        waiting[0].fulfill(json={"documents": listed, "count": 60, "cursor": None})
-        expect(rows).to_have_count(60)
-        page.unroute_all(behavior="ignoreErrors")
+    page.route(re.compile(r"/api/documents\?limit="), answer)
+    page.click(".sidebar-foot .nav-link >> nth=0")
+    return rest
 
 
 def _rows() -> list[dict[str, Any]]:

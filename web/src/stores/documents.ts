@@ -105,18 +105,18 @@ export async function loadDocuments(): Promise<void> {
   const wanted = listQuery();
   const words = wordsQuery();
   const isOutdated = () => wanted !== listQuery() || reading < shown; // a later request finished first
-  const list = async (limit: number) => {
-    const list = await read<DocumentList>(`/api/documents?${query({ ...listParts(), limit: String(limit) })}`);
-    if (isOutdated()) return false;
-    const isWhole = limit === PAGE || list.count < limit;
+  const load = async (limit: number): Promise<string | null> => {
+    const page = await read<DocumentList>(`/api/documents?${query({ ...listParts(), limit: String(limit) })}`);
+    if (isOutdated()) return null;
+    const rest = limit === PAGE ? null : page.cursor; // the rest of a screen follows without a click
     shown = reading;
     shownQuery = wanted;
-    documents.value = list.documents;
-    cursor.value = isWhole ? list.cursor : null;
+    documents.value = page.documents;
+    cursor.value = rest === null ? page.cursor : null;
     isListed.value = true;
-    return !isWhole;
+    return rest;
   };
-  const hasRest = await list(wanted === shownQuery ? PAGE : SCREEN);
+  const rest = await load(wanted === shownQuery ? PAGE : SCREEN);
   if (isOutdated()) return;
   const counting = Promise.all([
     read<DocumentFacets>(`/api/documents/facets?${query(words)}`),
@@ -126,7 +126,15 @@ export async function loadDocuments(): Promise<void> {
     facets.value = counts;
     projects.value = (all ?? counts).project_id;
   });
-  await Promise.all([hasRest && list(PAGE), counting]);
+  const loadRest = async () => {
+    try {
+      await load(PAGE);
+    } catch (error) {
+      if (!isOutdated()) cursor.value = rest; // so that a click can load it
+      throw error;
+    }
+  };
+  await Promise.all([rest !== null && loadRest(), counting]);
 }
 
 export async function loadMoreDocuments(): Promise<void> {

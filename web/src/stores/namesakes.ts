@@ -1,7 +1,7 @@
 // Tells documents of the same name apart wherever several are shown.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { read } from "../api/request";
+import { CallError, read } from "../api/request";
 import type { DocumentDetail, DocumentView } from "../api/types";
 import { labelsOf, type Named } from "../model/namesakes";
 import { day, t } from "../words/words";
@@ -54,6 +54,12 @@ const NO_LABELS: ReadonlyMap<string, string> = new Map();
 
 async function load(id: string): Promise<void> {
   loaded.value = { ...loaded.value, [id]: null };
-  const detail = await read<DocumentDetail>(`/api/documents/${id}`).catch(() => null);
-  loaded.value = { ...loaded.value, [id]: detail };
+  try {
+    const detail = await read<DocumentDetail>(`/api/documents/${id}`);
+    loaded.value = { ...loaded.value, [id]: detail };
+  } catch (error) {
+    if (error instanceof CallError && error.status === 404) return;
+    const { [id]: _, ...others } = loaded.value; // asked again when it is shown again
+    loaded.value = others;
+  }
 }
