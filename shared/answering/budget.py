@@ -51,7 +51,7 @@ class Prices:
 
 @dataclass
 class Budget:
-    """Limits on tokens and money, what has been used of them, and what running calls may still use.
+    """Limits on tokens and money with the usage so far and the tokens reserved for calls in progress.
 
     Attributes:
         max_tokens: limit on input and output tokens together.
@@ -93,7 +93,9 @@ class Budget:
         self.reserved_tokens += tokens
 
     def settle(self, reserved: int, used: int) -> None:
-        """Replace the reservation of a finished call by the tokens that it used."""
+        """Replace the reservation of a finished call by the tokens that it used. The cost is not counted:
+        `after` does that, where a budget has prices.
+        """
         self.reserved_tokens -= reserved
         self.tokens += used
 
@@ -139,7 +141,9 @@ class Budget:
             least_cost_usd: 0 = the cost doesn't limit the number.
         """
         by_tokens = self.tokens_left // least_tokens
-        return min(by_tokens, int(self.cost_left_usd / least_cost_usd)) if least_cost_usd > 0 else by_tokens
+        if least_cost_usd <= 0 or math.isinf(self.max_cost_usd):
+            return by_tokens
+        return min(by_tokens, int(self.cost_left_usd / least_cost_usd))
 
 
 def max_tokens_of(texts: Iterable[str]) -> int:

@@ -251,10 +251,7 @@ def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[M
     the reference in a heading. Headings don't count for a certainly missing document: the report of 2023 may
     have a section about 2022.
     """
-    headings: dict[str, str] = {}
-    for hit in evidence.blocks:
-        headings[hit.doc_id] = f"{headings.get(hit.doc_id, hit.filename)} {hit.heading_path}"
-    names = [naming_words(text) for text in headings.values()]
+    names = [naming_words(f"{hit.filename} {hit.heading_path}") for hit in evidence.blocks]
 
     def is_found(document: MissingDocument) -> bool:
         reference = document.reference

@@ -15,7 +15,7 @@ from shared.answering.models import Preparation, Turn
 from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
 from shared.answering.question_files import NO_FILES, files_in_question
-from shared.answering.retrieval import QuestionSearch, resolve_documents, with_every
+from shared.answering.retrieval import DESCRIBING_S, QuestionSearch, resolve_documents, with_every
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     AnswerWritten,
@@ -52,6 +52,7 @@ from shared.runs.evidence import Evidence, StoredPlan, TableCard
 from shared.runs.models import Clarification, RunAnswer, RunRequest
 from shared.runs.plan import QuestionPlan, start_ready
 from shared.runs.step_time import StepTime
+from shared.tools.execution import describe_documents
 from shared.tools.registry import Binding, tools_of
 from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
@@ -192,29 +193,10 @@ async def _gather(
     tool = "rag_list_documents" if lists else "rag_semantic_search"
     await event_log.write(ToolStartedEvent(tool=tool, arguments={"query": stored.plan.standalone_question}))
 
-    async def find() -> Evidence:
-        if stored.names_only_missing:
-            return Evidence()
-        if lists:
-            return await gather_documents(request, stored, context.searches.documents(request))
-        evidence, cited, tables = await run_together(
-            search.evidence(stored, context.services.settings.answering),
-            _cited_before(context, request),
-            _tables(context, request, stored),
-        )
-        described = {record.doc_id for record in evidence.records}
-        # Without hits, descriptions would make the evidence a list of documents.
-        of_cited = {hit.doc_id for hit in cited if evidence.hits} - described
-        records = await context.searches.documents(request).get_many([*stored.every_ids, *sorted(of_cited)])
-        update = {
-            "cited_before": tuple(cited),
-            "records": (*evidence.records, *(record for key, record in records.items() if key in of_cited)),
-            "tables": tables,
-        }
-        return with_every(evidence.model_copy(update=update), stored, records, words)
-
     words = messages_in(stored.plan.language)
-    evidence = await context.searches.in_time(find, time, request, words)
+    evidence = await context.searches.in_time(
+        lambda: _find(context, request, stored, search), time, request, words
+    )
     evidence = evidence.model_copy(update={"missing": not_found(stored.missing, evidence)})
     preparation = Preparation(stored=stored, evidence=evidence)
     await context.keep(preparation, "preparation")
@@ -228,6 +210,29 @@ async def _gather(
         ),
         *warning_events(evidence.warnings),
     )
+
+
+async def _find(
+    context: StepContext, request: RunRequest, stored: StoredPlan, search: QuestionSearch
+) -> Evidence:
+    """Return the evidence for a question: a list of documents, or passages with the tables to query."""
+    documents = context.searches.documents(request)
+    if stored.names_only_missing:
+        return Evidence()
+    if stored.plan.query_type in DOCUMENT_QUESTIONS:
+        return await gather_documents(request, stored, documents)
+    evidence, cited, tables = await run_together(
+        search.evidence(stored, context.services.settings.answering),
+        _cited_before(context, request),
+        _tables(context, request, stored),
+    )
+    records = evidence.records
+    if evidence.hits:  # without hits, records would make the evidence a list of documents
+        known = {record.doc_id: record for record in records}
+        records = tuple((await describe_documents(cited, known, documents, DESCRIBING_S)).values())
+    update = {"cited_before": tuple(cited), "records": records, "tables": tables}
+    every = await documents.get_many(stored.every_ids)
+    return with_every(evidence.model_copy(update=update), stored, every, messages_in(stored.plan.language))
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:

@@ -52,7 +52,7 @@ _MAX_FIGURES = 4
 # Minimum score of a figure as a share of the best block's. Unrelated figures score far less. Not measured.
 _NEAR_BEST = 0.5
 # Time limit of one search by ids, which takes 10 ms.
-_DESCRIBING_S = 2.0
+DESCRIBING_S = 2.0
 
 
 async def _still_usable(
@@ -209,7 +209,7 @@ class QuestionSearch:
         if sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _LEAST_PAGE_TOKENS > max_tokens:
             return None
         try:
-            async with asyncio.timeout(_DESCRIBING_S):
+            async with asyncio.timeout(DESCRIBING_S):
                 documents = await run_together(*(self._whole.whole(doc_id) for doc_id in doc_ids))
         except (TimeoutError, GroundworkError) as failed:
             get_logger().warning("documents.read_failed", error_type=type(failed).__name__)
@@ -309,7 +309,7 @@ class QuestionSearch:
         if not unknown:
             return
         try:
-            async with asyncio.timeout(_DESCRIBING_S):
+            async with asyncio.timeout(DESCRIBING_S):
                 (records, unique), short = await run_together(
                     self._documents.get_with_namesakes(
                         sorted(unknown), sorted(filter(None, set(unknown.values())))

@@ -26,7 +26,8 @@ MAX_BLOCKS = 8
 # Maximum number of turns summarised by one model call: at most 72,000 characters.
 MAX_FOLDED = 12
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")
+# A citation mark with the spaces before it, and with those that would separate a word from its punctuation.
+_REFERENCE = re.compile(r"[ \t]*\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\](?:[ \t]+(?=[.,;:!?]))?")
 _REMARK = re.compile(
     "|".join(
         r"\s*" + re.escape(remark.strip()).replace(re.escape("{}"), r"[^\n]*?")

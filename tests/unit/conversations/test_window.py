@@ -60,6 +60,7 @@ def test_a_title_is_one_line() -> None:
     ("text", "expected"),
     [
         ("It is 5 bar. (Source: a (new).pdf, S. 3)[1] Yes.", "It is 5 bar. Yes."),
+        ("On 17 June  (Source: a.pdf)[1] : it is decided.", "On 17 June: it is decided."),
         ("See ![the valve](/api/figures/x.png) here", "See the valve here"),
         ("f(Source) stays [1]", "f(Source) stays [1]"),
     ],
