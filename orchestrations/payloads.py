@@ -70,7 +70,7 @@ def call_activity(context: df.DurableOrchestrationContext, name: str, payload: d
 def child_input(
     context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
 ) -> dict[str, Any]:
-    """Return a child's input with a trace context below the orchestration that starts it."""
+    """Return the input of a child orchestration with a trace context whose parent is this orchestration."""
     _, link = split(context.get_input())
     below = link and link_below(link.own, child_id, context.current_utc_datetime)
     return {**payload, _TRACE: below.model_dump(mode="json")} if below else payload

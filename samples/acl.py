@@ -18,7 +18,7 @@ class SampleUser:
 
     @property
     def principals(self) -> frozenset[str]:
-        """All principals in an access list that include this user."""
+        """All entries of access lists that give this user access."""
         return frozenset({self.user_id, self.department, *self.groups, f"org:{self.org_id}", "*"})
 
 

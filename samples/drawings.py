@@ -36,7 +36,7 @@ def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
 
 
 def performance_curve(pdf: FPDF, left: float, top: float) -> None:
-    """Draw the head of the pump over the flow for two impellers, with axes, grid and legend."""
+    """Draw a chart of pump head against flow for two impellers, with axes, grid and legend."""
     _style(pdf)
     origin_x, origin_y, width, height = left + 14, top + 62, 110, 56
     pdf.set_draw_color(205)

@@ -41,27 +41,7 @@ ATTACKS = Path("tests/unit/tables/test_attacks.py")
 
 def main() -> int:
     """Run the evaluation as set on the command line, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="Folder with queries.jsonl and the databases in db/."
-    )
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--questions",
-        action="store_true",
-        help=(
-            "Also answer the questions of the set with the model configured by OPENAI_BASE_URL and "
-            "CHAT_MODEL."
-        ),
-    )
-    parser.add_argument("--replies", type=Path, help="File with recorded replies, used in place of a model.")
-    parser.add_argument(
-        "--rows", type=int, default=0, help="Also load and query a generated table with this many rows."
-    )
-    parser.add_argument(
-        "--at-once", type=int, default=4, help="Number of concurrent questions (default: %(default)s)."
-    )
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     gold = [
         (arguments.data / "db" / line["db"], sql)
@@ -83,6 +63,30 @@ def main() -> int:
     for sql, reason in different:
         print(f"{reason}: {sql}", file=sys.stderr)
     return int(bool(different) or report["attacks_passed"] > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="Folder with queries.jsonl and the databases in db/."
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--questions",
+        action="store_true",
+        help=(
+            "Also answer the questions of the set with the model configured by OPENAI_BASE_URL and "
+            "CHAT_MODEL."
+        ),
+    )
+    parser.add_argument("--replies", type=Path, help="File with recorded replies, used in place of a model.")
+    parser.add_argument(
+        "--rows", type=int, default=0, help="Also load and query a generated table with this many rows."
+    )
+    parser.add_argument(
+        "--at-once", type=int, default=4, help="Number of concurrent questions (default: %(default)s)."
+    )
+    return parser
 
 
 def difference(path: Path, sql: str) -> str:

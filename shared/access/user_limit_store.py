@@ -90,7 +90,7 @@ class OpenStream:
         streams.add(self)
 
     def close(self) -> None:
-        """Stop counting the stream. Repeated calls are ignored."""
+        """Remove the stream from the person's open streams. Repeated calls are ignored."""
         self._streams.discard(self)
 
 

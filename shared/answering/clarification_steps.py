@@ -108,7 +108,8 @@ def expires_at(context: StepContext) -> datetime:
 
 
 async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Resume the run and return the user's choice with its time. The choice is empty if the question expired.
+    """Resume a run that asked the user. Return the choice and the time of the reply; after a timeout, the
+    choice is empty.
 
     All attempts return the same result, because only the first reply in the journal counts.
     """

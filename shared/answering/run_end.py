@@ -16,9 +16,8 @@ from shared.runs.events import CompleteEvent, ErrorEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRecord
 
-# A number higher than that of any step.
+# Step numbers of the events that end a run from outside. No run has as many steps.
 _CANCELLING_STEP = 9998
-# A number higher than that of any step.
 _CLOSING_STEP = 9999
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")

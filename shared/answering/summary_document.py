@@ -350,7 +350,7 @@ def windows_of(
 def document_result(
     plan: DocumentPlan, windows: Sequence[WindowResult], error_type: str | None = None
 ) -> DocumentResult:
-    """Return a document's outcome without findings: its status and what is missing.
+    """Return a document's status and warning. The findings are added by the caller.
 
     Args:
         error_type: why the model could not merge the findings.

@@ -64,7 +64,7 @@ class WindowResult(Model):
 
 
 class Statement(Model):
-    """A piece of the narrative, and the indexes (from 0) of the findings behind it."""
+    """Part of a summary's text, and the indexes (from 0) of the findings that it is based on."""
 
     text: str
     findings: tuple[int, ...] = ()
@@ -91,7 +91,9 @@ class DocumentResult(Model):
 
 
 class SummarisedDocument(Model):
-    """The outcome of one document. Missing and forbidden documents look the same: only the id is shown."""
+    """Whether and how far a document was summarised. Missing and forbidden documents look the same: only
+    the id is shown.
+    """
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
@@ -179,8 +181,8 @@ class SummaryItem(Model):
 class SummaryList(Model):
     """Response of GET /api/summaries, newest first."""
 
-    summaries: tuple[SummaryItem, ...] = Field(description="The summaries of this page.")
-    count: int = Field(description="How many.")
+    summaries: tuple[SummaryItem, ...] = Field(description="Summaries on this page.")
+    count: int = Field(description="Number of summaries on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 

@@ -166,7 +166,8 @@ class TurnQuestion:
         return tuple(dict.fromkeys(texts))
 
     async def join_earlier(self, context: StepContext) -> None:
-        """Add the evidence of earlier turns' sub-agents, and remove what is no longer readable.
+        """Add the evidence of the sub-agents of earlier turns, and remove documents that the user may no
+        longer read.
 
         Raises:
             DependencyError: the table storage failed.

@@ -93,8 +93,8 @@ class DocumentView(Model):
         default=None,
         description=(
             "Folder chosen by the uploader, such as `2024/hr`. A file with the same folder and name "
-            "replaces the document. Null if the document wasn't uploaded through the API or the caller "
-            "may not change it."
+            "replaces the document. Null if the document wasn't uploaded through the API, or if the caller "
+            "is neither its owner nor an administrator."
         ),
     )
 

@@ -65,8 +65,8 @@ def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str
     if may_grow and _is_cut_off(window.lower(), _LINE_BREAKS):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
-    # Table cells need `<br>`. At the start of a line or after a list number, the tag would start an HTML
-    # block.
+    # Keep a line break after text or in a table cell. At the start of a line or after a list number, escape
+    # it, because there it would start an HTML block.
     if tag is not None and any(_LETTER_OR_CELL.search(part) for part in line):
         return window[: len(tag)], len(tag)
     return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1

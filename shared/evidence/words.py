@@ -35,7 +35,7 @@ class Border(IntEnum):
 
 
 class Joint(IntEnum):
-    """The separator between two words of a quotation, which permits an omission there."""
+    """Separator between two words of a quotation, where the quotation may leave out words of the document."""
 
     NONE = 0
     SIGN = 1

@@ -207,13 +207,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
     with open_context(job.figures, job.max_figures, budget_s, pages, tables, languages=languages) as context:
         document = _parse(file_format, job, context)
     elements = document.elements
-    if len(elements) > MAX_PIECES:
-        raise BadDocumentError(
-            f"The document has {len(elements):,} paragraphs, tables and figures; the limit is "
-            f"{MAX_PIECES:,}.",
-            "Split the file.",
-            failure="too_large",
-        )
+    _check_size(elements)
     if job.reading is not None:
         _write_reading(job.reading, document)
     count_tokens = token_counter(job.tokenizer_path)
@@ -240,6 +234,17 @@ def parse_file(job: ParseJob) -> ParsedFile:
         unreadable_pages=document.unreadable_pages,
         warnings=_bounded(warnings),
     )
+
+
+def _check_size(elements: Sequence[Element]) -> None:
+    """Raise BadDocumentError if a document has too many elements."""
+    if len(elements) > MAX_PIECES:
+        raise BadDocumentError(
+            f"The document has {len(elements):,} paragraphs, tables and figures; the limit is "
+            f"{MAX_PIECES:,}.",
+            "Split the file.",
+            failure="too_large",
+        )
 
 
 def _write_reading(folder: Path, document: ParsedDocument) -> None:

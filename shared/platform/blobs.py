@@ -124,7 +124,7 @@ class BlobSigner:
         return {"user_delegation_key": self._key}
 
 
-# Unmeasured number of concurrent deletions; a document has at most a few hundred figures.
+# Maximum number of concurrent deletions. Not measured; a document has at most a few hundred figures.
 DELETES_AT_ONCE = 16
 
 

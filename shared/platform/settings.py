@@ -1285,13 +1285,13 @@ def setting_groups() -> dict[str, type[SettingsGroup]]:
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Return all fields that operators can set, by environment variable."""
+    """Return all fields that operators can set, keyed by environment variable."""
     groups = setting_groups().values()
     return {name: field for group in groups for name, field in settings_of(group).items()}
 
 
 def settings_of(kind: type[SettingsGroup]) -> dict[str, FieldInfo]:
-    """Return the fields of a group that operators can set, by environment variable."""
+    """Return the fields of a group that operators can set, keyed by environment variable."""
     return {name: field for name, field in _fields_of([kind]).items() if _kind_of(field) is None}
 
 
