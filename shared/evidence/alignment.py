@@ -19,8 +19,10 @@ from shared.evidence.words import Border, Joint, Word, block_words, quoted_words
 
 OMISSION = " … "
 _MAX_PARTS = 12
-_MAX_COMPARISONS = 200_000  # words compared or skipped per quotation and block; real ones need a few thousand
-_MIN_PART_WORDS = 2  # minimum length of each of several parts, unless it is a whole clause or cell
+_MAX_COMPARISONS = (
+    200_000  # words compared or skipped per quotation and block; genuine quotations need a few thousand
+)
+_MIN_PART_WORDS = 2  # minimum length of a part, unless it is a whole clause or cell, or the only part
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
@@ -50,7 +52,7 @@ class Row:
 
 @dataclass(eq=False)
 class Block:
-    """The text of a search block with its words, which are split only once for all quotations."""
+    """The text of a search block and its words, which are split once and reused for all quotations."""
 
     content: str
 
@@ -65,7 +67,7 @@ class Block:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """The indexes of the words at which each comparison key occurs."""
+        """The word indexes at which each comparison key occurs, in ascending order."""
         by_key: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):
             for key in word.keys:
@@ -98,7 +100,7 @@ class Block:
         return self.text[start : closing.end() if closing else end]
 
     def line(self, run: Run) -> str:
-        """Return the full line of text that contains a table row."""
+        """Return the complete line of text that contains `run`, a range of words in a table row."""
         start = self.words[run[0]].start
         return (self.text[:start].rpartition("\n")[2] + self.text[start:].partition("\n")[0]).strip()
 
@@ -119,11 +121,11 @@ class Alignment:
 
 
 def align(quote: str, block: Block) -> Alignment | None:
-    """Locate `quote` in the block. Return None if the words are missing, too few to prove anything, or their
-    omissions change the meaning.
+    """Locate `quote` in the block. Return None if its words don't occur there in order, are too few to
+    identify a passage, or leave out words that change the meaning.
     """
     displayed = shown_form(quote)
-    # Unescaped as well, because models sometimes escape text twice.
+    # Models sometimes escape text twice, so the unescaped form is tried as well.
     for text in dict.fromkeys((displayed, html.unescape(displayed))):
         words = quoted_words(text)
         if not _proves_something(words):
@@ -159,7 +161,7 @@ def _respaced(quoted: Sequence[Word], block: Block) -> str:
     inner = block.words[first + 1 : last + 1]
     own_text = block.text[block.words[first].start : block.words[last].end]
     if "|" in own_text or any(word.border == Border.PARAGRAPH for word in inner):
-        # Table cells and paragraph borders have stricter rules, which this comparison would bypass.
+        # Such text has stricter rules for cell and paragraph borders, which this comparison would bypass.
         return ""
     return own_text
 
@@ -206,8 +208,8 @@ def _is_same(one: Word, other: Word) -> bool:
 
 
 def _proves_something(words: Sequence[Word]) -> bool:
-    """Return whether a quotation is long enough to identify a passage, or contains a number together with a
-    unit or word.
+    """Return whether a quotation is long enough to identify a passage. A shorter one must contain a number
+    together with a unit or word.
     """
     text = " ".join(word.key for word in words)
     if len(text) >= _MIN_PROOF_CHARS:
@@ -217,8 +219,8 @@ def _proves_something(words: Sequence[Word]) -> bool:
 
 
 class _Search:
-    """Backtracking search for a quotation in a block. The quotation may consist of several parts with
-    omissions between them.
+    """Backtracking search for a quotation in a block. The quotation may consist of several parts, with words
+    omitted between them.
     """
 
     def __init__(self, quoted: Sequence[Word], block: Block) -> None:
@@ -229,8 +231,8 @@ class _Search:
         self._comparisons = iter(range(_MAX_COMPARISONS))
 
     def runs(self) -> list[Run] | None:
-        """Return the word ranges of the quotation's parts in order, or None if the block doesn't contain
-        them.
+        """Return one word range for each part of the quotation, in order, or None if the block doesn't
+        contain the quotation.
         """
         runs = self._runs_from(0, None, 1) or []
         ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
@@ -242,8 +244,8 @@ class _Search:
         return runs if len(set(rows)) <= 1 or are_whole else None
 
     def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
-        """Find the rest of the quotation, from its word `first`, in the block after the range `before`.
-        Return the word ranges, or None if not found.
+        """Locate the quotation from its word `first` onwards, in the words of the block after `before`.
+        Return one word range per part, or None if there is no match.
         """
         lower = before[1] if before else 0
         if part > _MAX_PARTS or (first, lower) in self._failed:
@@ -269,19 +271,19 @@ class _Search:
         return None
 
     def _ends(self, first: int, start: int) -> Iterator[int]:
-        """Yield the indexes in the quotation at which a part that starts at block word `start` may end,
-        longest part first.
+        """Yield the possible ends of a part, longest part first, as exclusive word indexes in the quotation.
+        The part starts at quotation word `first` and block word `start`.
         """
         last = first
-        while last < len(self._quoted) and self._goes_on(first, last, start + last - first):
+        while last < len(self._quoted) and self._can_extend(first, last, start + last - first):
             last += 1
         for end in range(last, first, -1):
             if end == len(self._quoted) or self._quoted[end].joint:
                 yield end
 
-    def _goes_on(self, first: int, last: int, place: int) -> bool:
-        """Return whether a part can continue: the block word at `place` must match the quotation word at
-        `last`.
+    def _can_extend(self, first: int, last: int, place: int) -> bool:
+        """Return whether a part can be extended by quotation word `last`, which must match block word
+        `place`.
         """
         next(self._comparisons, None)
         if place >= len(self._words) or not _is_same(self._words[place], self._quoted[last]):
@@ -297,11 +299,11 @@ class _Search:
             return False
         if before is None:
             return not any(word.is_negation for word in self._clause_before(start))
-        return before[1] == start or self._may_leave_out((before[1], start), joint)
+        return before[1] == start or self._may_omit((before[1], start), joint)
 
     def _may_end(self, run: Run) -> bool:
-        """Return whether the quotation may end after `run`. It may not if a negation follows in the same
-        clause.
+        """Return False if a negation follows `run` in the same clause, because the quotation must not cut it
+        off.
         """
         for word in self._words[run[1] :]:
             if word.border >= Border.CLAUSE:
@@ -317,8 +319,8 @@ class _Search:
         is_long = is_alone or end - start >= _MIN_PART_WORDS
         return is_long or (self._border(start) >= Border.CLAUSE and self._border(end) >= Border.CLAUSE)
 
-    def _may_leave_out(self, gap: Run, joint: Joint) -> bool:
-        """Return whether a quotation may omit the words of `gap` without a change of meaning."""
+    def _may_omit(self, gap: Run, joint: Joint) -> bool:
+        """Return whether a quotation can omit the words of `gap` without changing its meaning."""
         before, after = self._border(gap[0]), self._border(gap[1])
         if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
             return before >= Border.SENTENCE and after >= Border.SENTENCE
@@ -326,15 +328,13 @@ class _Search:
             return False
         borders = {self._border(place) for place in range(gap[0], gap[1] + 1)}
         if _LINE_ENDS.isdisjoint(borders):
-            return not self._takes_number_from_number(gap) and self._turns_nothing_round(gap)
+            return not self._takes_number_from_number(gap) and self._keeps_negations(gap)
         begins_clause = after >= Border.CLAUSE or self._follows_conjunction(gap)
         is_between_clauses = before >= Border.CLAUSE and begins_clause and not self._is_label(gap[0])
-        return is_between_clauses and self._turns_nothing_round(gap)
+        return is_between_clauses and self._keeps_negations(gap)
 
-    def _turns_nothing_round(self, gap: Run) -> bool:
-        """Return whether the words of `gap` can be omitted without losing a negation that applies to the text
-        before or after.
-        """
+    def _keeps_negations(self, gap: Run) -> bool:
+        """Return False if `gap` contains a negation that applies to the text before or after it."""
         ends = [place for place in range(gap[0], gap[1] + 1) if self._border(place) >= Border.SENTENCE]
         tail = self._words[gap[0] : ends[0] if ends else gap[1]]
         head = self._words[ends[-1] if ends else gap[0] : gap[1]]
@@ -345,7 +345,7 @@ class _Search:
         )
 
     def _follows_conjunction(self, gap: Run) -> bool:
-        """Return whether the next part is a clause that begins after a conjunction: `…, and lots are
+        """Return whether the text after `gap` is a clause introduced by a conjunction, as in `…, and lots are
         missing`.
         """
         last = gap[1] - 1
@@ -358,7 +358,7 @@ class _Search:
         return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
 
     def _takes_number_from_number(self, gap: Run) -> bool:
-        """Return whether the omission would combine a number with words that refer to another number.
+        """Return whether omitting `gap` would attach a number to words that belong to another number.
 
         Example: `from 40 million … in 2023`, taken from `from 40 million in 2022 to 48 million in 2023`.
         """
@@ -412,21 +412,23 @@ def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
 
 
 def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
-    """Return the table row that the quotation repeats cell by cell, with or without the header cells; None if
-    there is none.
+    """Return the word range of the table row whose cells the quotation repeats, with or without the header
+    cells, as a one-item list. Return None if no row matches.
     """
     return next(
-        ([row.run] for row in block.rows if row.header and _gives_row(quoted, row, block.words)), None
+        ([row.run] for row in block.rows if row.header and _repeats_row(quoted, row, block.words)), None
     )
 
 
-def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
+def _repeats_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
     """Return whether the quotation consists only of whole cells of the row, each optionally preceded by its
     header cell.
     """
 
     def after(place: int, run: Run) -> int | None:
-        """Return the place after the words of `run` if the quotation has them at `place`."""
+        """Return the quotation index after the words of `run` if the quotation contains them at `place`, else
+        None.
+        """
         own = words[slice(*run)]
         end = place + len(own)
         return end if _are_same(quoted[place:end], own) else None

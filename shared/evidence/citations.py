@@ -28,7 +28,7 @@ class CitationBook:
     """The numbered citations of one answer, in order of appearance, and the evidence they are checked
     against.
 
-    Equal words of the same block share a number.
+    Identical quotations from the same block share a number.
 
     Attributes:
         hits: the evidence: blocks shown to the model or used by sub-agents as proof.
@@ -50,8 +50,8 @@ class CitationBook:
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """Return the citation for a quotation and whether it is new, or None if the evidence doesn't contain
-        the quotation.
+        """Return the citation that proves a quotation, and whether it is new. Return None if the evidence
+        doesn't contain the quotation.
 
         The cited document is searched first. A quotation found in another document of the evidence is
         attributed to that document. Text takes precedence over captions, which a model wrote and which prove
@@ -73,7 +73,8 @@ class CitationBook:
         return self._add(self._metadata_citation(record, statement))
 
     def compute(self, result: TableResult, language: str = "en") -> tuple[Citation, bool]:
-        """Return the citation for the checked result of a table query, and whether the citation is new.
+        """Return the citation of a table query result, and whether it is new. The same query on the same file
+        shares one citation.
 
         Args:
             language: ISO 639-1 code of the answer.
@@ -103,7 +104,9 @@ class CitationBook:
         return citation, True
 
     def marker(self, citation: Citation) -> str:
-        """Return the marker for a citation, with the publisher's name if documents share the file name."""
+        """Return the text marker of a citation. It names the publisher if several documents have the same
+        file name.
+        """
         name = citation.filename
         is_shared = name in self.shared_names or any(
             hit.doc_id != citation.doc_id and as_seen(hit.filename) == as_seen(name) for hit in self.hits
@@ -132,8 +135,8 @@ class CitationBook:
         )
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """Reserve a citation number for a quotation that could not be found and is yet to be repaired. Return
-        the citation and whether it is new.
+        """Reserve a citation number for a quotation that was not found and will be repaired later. Return the
+        citation and whether it is new.
 
         Return None if the document is unknown, because there is nothing to repair the quotation from.
         """
@@ -161,8 +164,8 @@ class CitationBook:
         return citation, True
 
     def repair(self, n: int, quote: str) -> Citation:
-        """Replace a reserved citation by one with the repaired quotation. If the document doesn't contain it,
-        the citation stays unproved.
+        """Replace reserved citation `n` with one for the repaired quotation, and return it. If the document
+        doesn't contain the quotation, keep the unverified citation.
 
         Words of other documents don't count, because the file name is already shown.
         """
@@ -172,8 +175,8 @@ class CitationBook:
         return self.citations[n - 1]
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
-        """Return a citation of the first block that contains the quotation, or None. The default for `n` is
-        the next free number.
+        """Return a citation of the first block in `hits` that contains the quotation, or None if no block
+        does. `n` defaults to the next free number.
         """
         n = n or len(self.citations) + 1
         for hit in hits:
@@ -232,7 +235,8 @@ class CitationBook:
         return {"run": self.run_id, "n": str(n)} if self.run_id else {}
 
 
-_NO_BRACKETS = str.maketrans("()[],", "     ")  # a name must not close a marker or imitate a page number
+# prevents a name from closing a marker or imitating a page number
+_NO_BRACKETS = str.maketrans("()[],", "     ")
 _KINDS = {"metadata": "metadata", "table": "computed"}
 
 

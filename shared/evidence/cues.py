@@ -1,5 +1,5 @@
-"""Cues: the times at which words of a recording are spoken, stored as text. `0:83.2 14:86` = word 0 at 83.2
-s, word 14 at 86 s.
+"""Converts cues, the times at which words of a recording are spoken, to text and back. `0:83.2 14:86` means
+word 0 at 83.2 s and word 14 at 86 s.
 
 Words are separated by white space. Pure.
 """
@@ -7,7 +7,7 @@ Words are separated by white space. Pure.
 from collections.abc import Iterable, Sequence
 
 Cue = tuple[int, float]
-"""The first word that is said in a cue, counted from 0, and when it begins, in seconds."""
+"""The index of the first word of a cue, from 0, and the time in seconds at which it is spoken."""
 
 
 def cues_text(cues: Iterable[Cue]) -> str:
@@ -16,8 +16,8 @@ def cues_text(cues: Iterable[Cue]) -> str:
 
 
 def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: int = 0) -> tuple[str, int]:
-    """Return the cues that fall into one part of a text, and the index of the part's first word in the whole
-    text.
+    """Return the cues of one part of a transcript, and the index of the part's first word in the whole
+    transcript. Cue indexes count from the start of the part.
 
     Args:
         words: of the whole text.
@@ -36,8 +36,8 @@ def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: in
 
 
 def seconds_at(cues: str, text: str, position: int) -> float | None:
-    """Return the time in seconds at which the word at a character offset is spoken, or None if there are no
-    cues.
+    """Return the time in seconds at which the word at character offset `position` is spoken, or None if no
+    cue precedes it.
     """
     before = text[:position]
     word = len(before.split()) - bool(before and not before[-1].isspace())

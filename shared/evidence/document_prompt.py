@@ -1,4 +1,6 @@
-"""Rendering of documents as XML for prompts, with all values escaped, and of links to recordings."""
+"""Renders documents as XML for prompts, with all values escaped, and builds links to documents and
+recordings.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -12,8 +14,8 @@ from shared.retrieval.models import DocumentRecord, Hit
 _NOTHING: Mapping[str, str] = {}
 MAX_ADDRESS_CHARS = 2000  # All browsers and proxies accept URLs of this length.
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
-# Limits the metadata, so that the prompt has room for passages. Tags are the longest value: the eight that a
-# model writes take about 120 characters, the 30 that a person may set about 450.
+# Keeps metadata short, so that the prompt has room for passages. Tags are the longest value: a model writes
+# eight (about 120 characters), a person may set 30 (about 450).
 _MAX_ATTRIBUTE_CHARS = 600
 _PLAIN = re.compile(r"[\x21-\x7e]+")  # printable ASCII without white space
 
@@ -40,8 +42,8 @@ def web_address(url: str | None) -> str | None:
 
 
 def source_address(url: str | None, filename: str, page_number: int | None) -> str | None:
-    """Return the link to the original of a document, with a page anchor if it is a PDF file; None if the URL
-    is missing or unsafe.
+    """Return the URL of the original document, with a page anchor for PDF files. Return None if the URL is
+    missing or unsafe.
 
     Browsers, and SharePoint's own viewer, open a PDF at `#page=3`.
     """
@@ -52,7 +54,8 @@ def source_address(url: str | None, filename: str, page_number: int | None) -> s
 
 
 def moment_url(url: str | None, seconds: float) -> str | None:
-    """Return the URL of a recording with a start time in seconds, or None if the URL is missing or unsafe.
+    """Return the URL of a recording that starts playback at `seconds`, or None if the URL is missing or
+    unsafe.
 
     `url` may be a path of the app or a web URL. Players read `#t=83`; YouTube expects a parameter.
 
@@ -78,7 +81,7 @@ def moment_url(url: str | None, seconds: float) -> str | None:
 
 
 def unreadable(record: DocumentRecord) -> str:
-    """Return a sentence for the model that says that a document has no searchable text, and why."""
+    """Return a sentence for the model that explains why a document has no searchable text."""
     pages = f" It has {record.page_count} page{'s' * (record.page_count != 1)}." if record.page_count else ""
     return (
         f"{record.filename} exists but has no readable text: it is empty, or its pages are scanned pictures "
@@ -92,8 +95,8 @@ def documents_with_blocks(
     whole: Collection[str] = (),
     omitted: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """Render documents with their blocks as `<documents>` for a prompt. Documents keep the order of their
-    first hits; blocks are in reading order.
+    """Render documents with their blocks as `<documents>` for a prompt. Documents are ordered by their first
+    hit, and blocks by their position in the document.
 
     Args:
         whole: ids of documents to mark as complete.
@@ -180,7 +183,7 @@ def _block(hit: Hit, why_omitted: str) -> str:
     kind = "image" if hit.block_type == "image" else "table" if is_table else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
     if kind == "image":
-        # Models refer only to pictures by block id. Quotations are located by their words.
+        # Models need block ids only to request pictures. Quotations are located by their words.
         values["block_id"] = hit.block_id
     if hit.start_seconds is not None:
         values["time"] = clock_time(hit.start_seconds)

@@ -15,15 +15,13 @@ from shared.retrieval.models import Hit
 _BLOB = re.compile(r"figures/(?P<doc_id>[A-Za-z0-9_-]{1,128})/(?P<name>[0-9a-f]{64}\.png)")
 _PATH = re.compile(r"/api/documents/(?P<doc_id>[A-Za-z0-9_-]{1,128})/figures/(?P<name>[0-9a-f]{64}\.png)")
 
-# Characters that could end the alternative text, start markup, or hide the text that follows.
+# Characters that could end the alternative text, start markup, or hide the text after them.
 _SIGNS = re.compile(r"[\[\]<>`*_|\\!&#~]|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _MAX_ALT_CHARS = 200
 
 
 def figure_path(blob_path: str | None) -> str | None:
-    """Return the API path that serves a figure, given the blob path in its block, or None if that path is
-    invalid.
-    """
+    """Return the API path that serves a figure, given its blob path, or None if the blob path is invalid."""
     match = _BLOB.fullmatch(blob_path or "")
     return f"/api/documents/{match['doc_id']}/figures/{match['name']}" if match else None
 
@@ -34,7 +32,7 @@ def figure_name(doc_id: str, name: str) -> str | None:
 
 
 def name_of_path(path: str) -> str | None:
-    """Return the figure name `{doc_id}/{name}` from an API path made by `figure_path`, or None for other
+    """Return the figure name `{doc_id}/{name}` from an API path returned by `figure_path`, or None for other
     paths.
     """
     match = _PATH.fullmatch(path)
@@ -74,12 +72,12 @@ def alt_text(caption: str) -> str:
     return text or "Figure"
 
 
-MAX_FIGURES = 4  # Maximum per answer; unmeasured.
+MAX_FIGURES = 4  # Maximum number of figures per answer; unmeasured.
 
 
 @dataclass
 class FigurePlacer:
-    """Queue of the figures that an answer requests, and list of the figures already inserted.
+    """The figures that an answer requests but doesn't show yet, and those already inserted.
 
     Attributes:
         hits: the evidence; only its pictures can be shown.
@@ -92,8 +90,8 @@ class FigurePlacer:
     _line: str = ""
 
     def want(self, block_id: str) -> None:
-        """Queue the picture with this block id. Unknown pictures, repeated ones and those beyond the limit
-        are ignored.
+        """Queue the picture with this block id for insertion. Ignore unknown and repeated pictures, and any
+        beyond the limit.
         """
         hit = next((hit for hit in self.hits if hit.block_id == block_id), None)
         figure = None if hit is None else answer_figure(hit)
@@ -115,23 +113,21 @@ class FigurePlacer:
         return "|" not in self._line and not self._line.lstrip().startswith(("```", "~~~"))
 
     def passed(self, text: str) -> None:
-        """Record text that was added to the answer, to keep track of the current line."""
+        """Update the current line with text that was appended to the answer."""
         *lines, rest = text.split("\n")
         self._line = rest if lines else self._line + rest
 
     def take(self) -> list[AnswerFigure]:
-        """Return the queued pictures and move them to `placed`."""
+        """Return the queued pictures, empty the queue and record the pictures as placed."""
         figures, self._waiting = self._waiting, []
         self.placed += figures
         return figures
 
     def keep(self, text: str) -> None:
-        """Remove inserted figures that `text`, the truncated answer, no longer contains, and clear the
-        queue.
-        """
+        """Forget placed figures that the truncated answer `text` no longer contains, and empty the queue."""
         self._waiting = []
         self.placed = [figure for figure in self.placed if f"]({figure.path})" in text]
 
     def drop(self) -> None:
-        """Clear the queue, because an answer that abstains shows no figures."""
+        """Empty the queue, because an answer that abstains shows no figures."""
         self._waiting = []

@@ -1,4 +1,4 @@
-"""Fixed sentences in English and German for answers without a model and for notes on an answer. Pure.
+"""Fixed sentences in English and German, for answers written without a model and for notes on answers. Pure.
 
 In any other language, signs replace the remarks, and text without a model is in English.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Messages:
-    """The fixed sentences in one language, with `{}` as the placeholder."""
+    """The fixed sentences in one language. `{}` is the placeholder for a value."""
 
     unsupported: str
     unproved: str
@@ -46,15 +46,15 @@ class Messages:
     documents: str
 
     def abstention(self, missing: str, next_step: str) -> str:
-        """Format the text of an answer that abstains, for use when the model wrote none."""
+        """Return the text of an answer that abstains, for use if the model wrote none. An empty `next_step`
+        is left out.
+        """
         text = self.no_answer.format(missing)
         return f"{text}\n\n{self.next_step.format(next_step)}" if next_step else text
 
     @property
     def without_search(self) -> "Messages":
-        """Return a variant for answers without a document search, whose sentences say nothing about the
-        documents.
-        """
+        """Return a copy whose sentences don't mention the documents, for answers that didn't search them."""
         step = self.not_searched_step
         return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 
@@ -149,5 +149,5 @@ def is_german(language: str) -> bool:
 
 
 def messages_in(language: str) -> Messages:
-    """Return the fixed sentences for an ISO 639-1 code: German for `de`, English for all others."""
+    """Return the fixed sentences for an ISO 639-1 code: German for `de`, English for all other languages."""
     return _WITH_SENTENCES.get(language.lower().split("-")[0], OTHER_LANGUAGE)

@@ -24,8 +24,8 @@ _MIN_CHARS = 4
 
 
 def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
-    """Return the metadata that a quotation states, as `author: Jane Doe; date: 2024-05-01`, or None if it
-    states anything else.
+    """Return the metadata that a quotation states, such as `author: Jane Doe; date: 2024-05-01`. Return None
+    if any part of the quotation is not metadata of the document.
 
     Values must be complete. Names may be written as in the prompt (`author="Jane Doe"`) or in words.
     """
@@ -43,7 +43,9 @@ def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
 
 
 def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Yield each metadata field that `rest` starts with, and the number of characters that it takes up."""
+    """Yield the name of each metadata field that `rest` starts with, and the length in characters of its
+    label and value.
+    """
     for name, value in values.items():
         for label in (*_NAMES[name], ""):
             form = f"{_words(label)} {value} ".lstrip()

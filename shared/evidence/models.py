@@ -1,4 +1,4 @@
-"""Models of citations, query results, figures, web pages, and areas of a page."""
+"""Models for citations, query results, figures, web pages, and areas of a page."""
 
 import hashlib
 from datetime import datetime
@@ -109,8 +109,12 @@ class Citation(Model):
         default=None, description="Description of the query in natural language."
     )
     columns: Omittable[tuple[str, ...]] = Field(default=None, description="Column names of the result.")
-    rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(default=None, description="Documents in the index.")
-    row_count: Omittable[int] = Field(default=None, description="Rows of the result.")
+    rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(
+        default=None, description=("Rows of the result that the model was shown.")
+    )
+    row_count: Omittable[int] = Field(
+        default=None, description=("Number of rows in the result; a minimum if the result was truncated.")
+    )
     source_rows: Omittable[tuple[int, ...]] = Field(
         default=None, description="Numbers of the file rows from which the result was computed."
     )
@@ -124,7 +128,9 @@ class Citation(Model):
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
-        """The ids of all documents that the citation depends on, including those of every queried table."""
+        """The ids of all documents that the citation depends on, without duplicates: the cited one and those
+        of the queried tables.
+        """
         doc_ids = (self.doc_id, *(table.doc_id for table in self.tables or ()))
         return tuple(dict.fromkeys(filter(None, doc_ids)))
 
@@ -150,7 +156,7 @@ class WebPage(Model):
 
     @property
     def doc_id(self) -> str:
-        """The id by which a model cites the page. It can't coincide with the id of a document."""
+        """The id that a model uses to cite the page. It can't coincide with the id of a document."""
         return f"web-{hashlib.sha256(self.final_url.encode()).hexdigest()[:12]}"
 
 

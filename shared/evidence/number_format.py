@@ -1,4 +1,4 @@
-"""Formatting of calculated table cells in the number notation of a language. Pure."""
+"""Formats calculated table cells in the number notation of a language. Pure."""
 
 import re
 
@@ -29,7 +29,7 @@ def cell_text(cell: Cell, language: str, column: str = "") -> str:
         return cell
     plain = f"{cell:.{_DIGITS}g}" if isinstance(cell, float) else str(cell)
     sign, digits, fraction = plain[: plain.startswith("-")], *plain.lstrip("-").partition(".")[::2]
-    if not digits.isdecimal():  # The number has no plain decimal form: 1e+20, inf.
+    if not digits.isdecimal():  # The number has no plain decimal form, such as 1e+20 or inf.
         return plain
     code = language[:2].casefold()
     has_comma = code in COMMA_DECIMALS

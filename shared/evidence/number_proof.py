@@ -41,7 +41,7 @@ _PERCENT = re.compile(
 )
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
-_FACTOR_CHARS = 12  # characters before a number in which "faktor von " is recognised
+_FACTOR_CHARS = 12  # characters before a number that are searched for words such as "faktor von "
 _FALLS = re.compile(
     r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
     r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
@@ -52,7 +52,7 @@ _FALLS = re.compile(
 
 @dataclass(frozen=True)
 class Number:
-    """A number found in a statement, with its value and notation.
+    """A number in a statement, with its value and notation.
 
     Attributes:
         value: without sign and scale.
@@ -79,23 +79,21 @@ def has_number(text: str) -> bool:
 
 
 def numbers_of(text: str, language: str) -> list[Number]:
-    """Return the numbers in a text, in order. The parts of a date count as separate numbers."""
+    """Return the numbers in a text, in order. The day, month and year of a date are separate numbers."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
     return [_read(match, language) for match in _NUMBER.finditer(parted)]
 
 
 def without_rank(line: str, most: int) -> str:
-    """Remove the number at the start of a list line if it can be a rank among `most` items, because ranks
-    need no proof.
+    """Remove the number at the start of a list line if it is at most `most` and can thus be a rank, because
+    ranks need no proof.
     """
     rank = _RANK.match(line)
     return line[rank.end() :] if rank and int(rank[1]) <= most else line
 
 
 def without_date(sentence: str, day: date) -> str:
-    """Remove all mentions of the date `day` from a sentence, whether the month is a number or a name in a
-    supported language.
-    """
+    """Remove all mentions of the date `day` from a sentence. The month may be a number or a word."""
     d, m, year, month = f"0?{day.day}", f"0?{day.month}", f"{day:%Y}", r"[^\W\d_]+\.?"
     forms = (
         f"{day:%Y-%m-%d}",
@@ -110,7 +108,8 @@ def without_date(sentence: str, day: date) -> str:
 def unproved_numbers(
     statement: str, results: Sequence[TableResult], others: Collection[str], language: str
 ) -> list[str]:
-    """Return the numbers of a statement, as written, that follow from none of the results or other texts.
+    """Return the numbers of a statement, as written there, that neither the results nor the other texts
+    support.
 
     Args:
         results: results that the statement may refer to.
@@ -122,7 +121,7 @@ def unproved_numbers(
         number.text
         for number in numbers_of(statement, language)
         if not any(_is_of_result(number, result, language, falls=falls) for result in results)
-        and not _is_said(number, others, language)
+        and not _is_stated(number, others, language)
     ]
 
 
@@ -146,29 +145,29 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     if number.is_percent and any(_is_limit(number, constant) for constant in result.constants):
         return True
     texts = (labels, *result.constants, *(cell for cell in cells if isinstance(cell, str)))
-    return _is_said(number, texts, language)
+    return _is_stated(number, texts, language)
 
 
 def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Return whether a cell value, rounded to the precision of the number, equals it. Fractions and scales
-    such as millions are considered.
+    """Return whether the cell value `value` equals the number after rounding to its precision. Percentages
+    may be stored as fractions, and columns may be in millions.
     """
     if number.is_negative != (value < 0) and not (value < 0 and falls):
         return False
     magnitude = abs(value)
     exponents = {number.exponent}
     if number.is_percent:
-        # Results often contain percentages as fractions.
+        # Results often contain percentages as fractions, such as 0.05 for 5 %.
         exponents = {-2, 0} if _PERCENT.search(labels) else {-2}
     elif number.exponent and _names_scale(labels, number.exponent):
-        exponents.add(0)  # The column is already in that scale, such as millions.
+        exponents.add(0)  # The values of the column are already in that scale, such as millions.
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(magnitude.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
 
 
 def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Return whether the number is the difference between a percentage in the cell and 100 %: 82.5 % spent is
-    17.5 % less.
+    """Return whether the number is the difference between the percentage `value` and 100 %. Example: 82.5 %
+    spent is 17.5 % less.
     """
     if not (number.is_percent and _PERCENT.search(labels)):
         return False
@@ -177,8 +176,8 @@ def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) ->
 
 
 def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
-    """Return whether the number is a factor that follows from a percentage in the cell: 249.5 % is 2.5 times
-    as much, 249.5 % more is 3.5 times.
+    """Return whether the number is a factor that follows from the percentage `value`. Examples: 249.5 % is
+    2.5 times as much; 249.5 % more is 3.5 times as much.
     """
     if not (number.is_factor and _PERCENT.search(labels)):
         return False
@@ -187,7 +186,9 @@ def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
 
 
 def _is_limit(number: Number, constant: str) -> bool:
-    """Return whether a percentage occurs in the SQL as a fraction: 5 % as 0.05 or 1.05."""
+    """Return whether the percentage `number` occurs in the SQL as the fraction `constant`. Example: 5 % as
+    0.05, 1.05 or 0.95.
+    """
     if number.is_negative or not re.fullmatch(r"\d{1,9}\.\d{1,9}", constant):
         return False
     fraction = Decimal(constant)
@@ -198,16 +199,16 @@ def _names_scale(labels: str, exponent: int) -> bool:
     return re.search(rf"(?<![^\W_])(?:{_SCALES[exponent]})(?![^\W_])", labels, re.IGNORECASE) is not None
 
 
-def _is_said(number: Number, others: Collection[str], language: str) -> bool:
-    """Return whether any of the texts contains the same number, as digits in any notation or as a word."""
+def _is_stated(number: Number, others: Collection[str], language: str) -> bool:
+    """Return whether any of the texts contains the same number, in digits or as a word."""
     key = (number.value, number.exponent, number.is_percent, number.is_negative)
     stated = (one for text in others for one in numbers_of(text, language))
     if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in stated):
         return True
-    return number.is_plain and any(_stands_in(number, text) for text in others)
+    return number.is_plain and any(_occurs_in(number, text) for text in others)
 
 
-def _stands_in(number: Number, text: str) -> bool:
+def _occurs_in(number: Number, text: str) -> bool:
     """Return whether the number occurs in the text as part of a date or of a name such as "A-200"."""
     return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
 

@@ -1,4 +1,4 @@
-"""Answers without a model: quotes the passages that best match the question. Pure.
+"""Writes answers without a model by quoting the passages that best match the question. Pure.
 
 The answer states nothing about the question and proves every line like any other quotation, so it can be
 incomplete but not wrong.
@@ -15,7 +15,7 @@ from shared.evidence.untrusted_text import markdown_name
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 from shared.retrieval.models import DocumentRecord, Hit
 
-MAX_PASSAGES = 4  # Readers can't compare more passages at once; unmeasured.
+MAX_PASSAGES = 4  # Readers can't compare more passages at once; value unmeasured.
 MAX_DOCUMENTS = 20
 _MAX_QUOTE_CHARS = 300
 _WORD = re.compile(r"\w+")
@@ -25,8 +25,8 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
 def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
-    """Return an answer that quotes the passages that best match the question, each cited in `book`. Return ""
-    if none match.
+    """Return an answer that quotes the passages that best match the question, and add their citations to
+    `book`. Return "" if none match.
     """
     terms = _words(question) - FUNCTION_WORDS
     candidates = [(hit.doc_id, _best_sentence(hit, terms)) for hit in book.hits]
@@ -35,7 +35,7 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
     fewest = max((len(terms & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
     for doc_id, quote in quotes:
-        # The sentence shares too few words with the question, perhaps only a name.
+        # The sentence shares too few words with the question; they may be just a name.
         if len(terms & _words(quote)) < fewest:
             continue
         proof = book.prove(doc_id, quote)
@@ -48,7 +48,7 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
 
 
 def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
-    """Return an answer that lists documents, or "" if there are none."""
+    """Return an answer that lists the documents, or "" if there are none."""
     lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
     return "\n".join((words.documents, "", *lines)) if lines else ""
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
 
-# Letters compared on either side of a quotation, to distinguish equal passages of a page.
+# Letters compared before and after a quotation, to tell identical passages of a page apart.
 _CONTEXT_LETTERS = 80
 _MIN_CELL_LETTERS = 6  # minimum for locating a table cell alone; shorter cells occur in too many places
 _PARTS = re.compile(rf"\n+|{OMISSION}")
@@ -35,13 +35,13 @@ class Place:
 
 @dataclass(frozen=True)
 class _Folded:
-    """The letters and digits of several texts without other characters, each with its original position."""
+    """The letters and digits of several texts, and the original position of each."""
 
     letters: str
     places: tuple[tuple[int, int], ...]
 
     def occurrences(self, part: str) -> list[int]:
-        """Return the offsets at which `part` occurs, starting and ending at word boundaries."""
+        """Return the offsets at which `part` occurs as whole words."""
         positions = list(_positions(self.letters, part))
         return [start for start in positions if self._is_edge(start) and self._is_edge(start + len(part))]
 
@@ -54,8 +54,8 @@ class _Folded:
 
 
 def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Place]:
-    """Return the ranges of the texts that the quotation covers; empty if it isn't found. `context` selects
-    among repeated passages.
+    """Return the ranges of the texts that the quotation covers, or an empty list if it isn't found. `context`
+    selects one of several occurrences.
 
     Args:
         texts: in reading order; a quotation may span several.
@@ -71,8 +71,8 @@ def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Pl
 
 
 def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tuple[PageArea, ...]:
-    """Return the rectangles on a page that the quotation covers, one for each run of words on a line; empty
-    if it isn't found.
+    """Return the rectangles on a page that the quotation covers, one for each run of adjacent words on a
+    line. Empty if the quotation isn't found.
     """
     covered = {place.index for place in quote_places([word.text for word in words], quote, context)}
     areas: list[PageArea] = []
@@ -86,7 +86,7 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
 
 
 def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
-    """Return the ranges of Markdown table lines whose cells equal those of one of the rows."""
+    """Return the ranges of the Markdown table lines whose cells equal those of one of `rows`."""
     row_letters = {_fold([" ".join(row)]).letters for row in rows} - {""}
     if not row_letters:
         return []
@@ -101,7 +101,7 @@ def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Plac
 
 
 def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
-    """Extend the ranges by the punctuation at the end of the quotation."""
+    """Extend the last range by the closing punctuation of the quotation, if the text contains it there."""
     end = _SIGNS_AT_END.search(quote)
     *others, last = places
     if end is None or not texts[last.index].startswith(end[0], last.end):
@@ -110,8 +110,8 @@ def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Pla
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of one fragment of a quotation. If it isn't found, yield the spans of its table cells
-    that occur only once.
+    """Yield the span of one fragment of a quotation. If it isn't found, yield the spans of its table cells
+    that occur exactly once.
     """
     whole = _best(folded, _fold([part]).letters, around)
     if whole is not None:
@@ -125,8 +125,8 @@ def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, 
 
 
 def _best(folded: _Folded, letters: str, around: str) -> tuple[int, int] | None:
-    """Return the span of `letters` that fits the text around the quotation best, the first of equally good
-    ones; None if they don't occur.
+    """Return the occurrence of `letters` whose surroundings best match `around`, or None if there is none.
+    The first of equally good occurrences wins.
     """
     if not letters:
         return None
@@ -143,7 +143,7 @@ def _best(folded: _Folded, letters: str, around: str) -> tuple[int, int] | None:
 
 
 def _shared(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return the length of the prefix that two texts have in common."""
+    """Return the length of the common prefix of two texts."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
@@ -173,7 +173,7 @@ def _letters_of(character: str) -> Sequence[str]:
 
 
 def _merge_spans(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
-    """Convert spans of letters to ranges in the original texts, sorted and with overlaps merged."""
+    """Convert spans of letters to ranges in the original texts, in text order and without overlaps."""
     covered = {letter for start, end in spans for letter in range(start, end)}
     places: list[Place] = []
     for letter in sorted(covered):

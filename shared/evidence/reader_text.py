@@ -21,7 +21,7 @@ from typing import Self
 
 from shared.evidence.untrusted_text import as_seen
 
-TAIL_CHARS = 48  # length of the emitted text that the rules can inspect
+TAIL_CHARS = 48  # number of emitted characters that the rules can inspect
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
@@ -32,8 +32,8 @@ _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
 
 
 def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
-    """Return the safe replacement for the character at the start of `window` and the number of characters
-    replaced, or None if more input is needed.
+    """Return the safe replacement for the first character of `window`, and the number of characters that it
+    replaces. Return None if more input is needed.
 
     Args:
         window: the model's text from the sign on.
@@ -79,17 +79,18 @@ def _ampersand(window: str, *, may_grow: bool) -> tuple[str, int] | None:
 
 
 def _is_cut_off(window: str, words: Iterable[str]) -> bool:
-    """Return whether `window` is an incomplete start of one of the words."""
+    """Return whether `window` is a proper prefix of one of the words, so that later input may complete it."""
     return any(len(window) < len(word) and word.startswith(window) for word in words)
 
 
-_MAX_HELD = 500  # characters withheld; a longer link, code span or fence line is emitted as plain text
+# withheld characters at most; a longer link, code span or fence line is emitted as plain text
+_MAX_HELD = 500
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
 MAX_FENCE_CHARS = 16  # longer fences are escaped, because each part of a split message repeats its fence
 _FENCE = re.compile(r"(?:(`{3,16})(?P<info>[^`\n]*)|(~{3,16}+)(?!~)(?P<tilde_info>[^\n]*))\n")
 _CODE_LANGUAGE = re.compile(r"[ \t]*([\w+#.-]{1,30})(?=\s|\Z)")
-# A fence in a list or after indentation. Where it ends depends on whether its list continues.
+# Matches a code fence in a list or after indentation. Its end depends on whether the list continues.
 _INNER_FENCE = re.compile(r"(?=[ \t>\d*+-])([ \t>*+-]|\d{1,9}[.)])*(`{3,}(?=[^`]*\Z)|~{3,})")
 _FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
 _LABEL = re.compile(r"\[([^\[\]`\\\n]*)\]")
@@ -111,7 +112,7 @@ _SHOWN_AS = {
 }
 
 Shown = tuple[str, int]
-"""What is shown, and how many characters of the model's text it stands for."""
+"""A piece of output, and the number of input characters that it replaces."""
 
 
 @dataclass
@@ -136,8 +137,8 @@ class ReaderText:
 
     @classmethod
     def after(cls, text: str) -> Self:
-        """Return a sanitiser in the state after `text`, which was already shown. A code block left open there
-        stays open.
+        """Return a sanitiser in the state after `text`, which was already shown. A code block that `text`
+        opens stays open.
         """
         reader = cls()
         reader.feed(text)
@@ -145,22 +146,28 @@ class ReaderText:
         return reader
 
     def note(self, note: str) -> str:
-        """Return the withheld text followed by `note`, a text of the app itself that is not sanitised."""
+        """Return the withheld model text, sanitised, followed by `note`, which the app wrote and which is not
+        sanitised.
+        """
         before = self.finish()
         blank = " " if (before or self._tail) and not self._tail[-1:].isspace() else ""
         return before + self.own(blank + note)
 
     def own(self, text: str) -> str:
-        """Return a text of the app itself unchanged. Call `finish` first to flush withheld model text."""
+        """Record a text that the app wrote and return it unchanged. Call `finish` first to flush withheld
+        model text.
+        """
         return self._shown(text)
 
     @property
     def open_fence(self) -> str:
-        """The fence that closes the open code block, or "" if no block is open."""
+        """The characters that close the open code block, such as three backticks, or "" if no block is
+        open.
+        """
         return self._fence
 
     def finish(self) -> str:
-        """Return the withheld text, sanitised, at the end of the model's output."""
+        """Return the withheld text, sanitised. Call this at the end of the model's output."""
         return self._read(self._held, at_end=True)
 
     def _read(self, text: str, *, at_end: bool) -> str:
@@ -205,7 +212,9 @@ class ReaderText:
         return None if sign is None else (self._shown(sign[0]), sign[1])
 
     def _shown(self, text: str) -> str:
-        """Record text as emitted and return it unchanged. Line ends may close a code fence or a paragraph."""
+        """Record text as emitted and return it unchanged. Each line end updates the code fence and paragraph
+        state.
+        """
         self._tail = (self._tail + text)[-TAIL_CHARS:]
         *lines, rest = text.split("\n")
         for line in lines:
@@ -227,8 +236,8 @@ class ReaderText:
             self._has_open_backtick = False
 
     def _backticks(self, window: str, *, may_grow: bool) -> Shown | None:
-        """Sanitise a run of backticks or tildes, which may start a code fence or a code span, or be plain
-        text.
+        """Sanitise a run of backticks or tildes, which may start a code fence or code span or be plain text.
+        Return None if more input is needed.
         """
         length = len(window) - len(window.lstrip(window[0]))
         if may_grow and length == len(window):
@@ -243,7 +252,7 @@ class ReaderText:
 
     def _fence_line(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
         if self._inner_fence is not None:
-            # The run may close the inner fence or open another, so the following lines are treated as text.
+            # This line may close the inner fence or open another, so the following lines are treated as text.
             self._has_open_backtick = True
             return self._plain(window[:length])
         if opening := _FENCE.match(window):
@@ -272,8 +281,8 @@ class ReaderText:
         return self._plain(window[:length])
 
     def _bracket(self, window: str, *, may_grow: bool) -> Shown | None:
-        """Sanitise text in brackets: a link or image is reduced to its label, and a number can't pass for a
-        citation.
+        """Sanitise text in brackets. Links and images are reduced to their labels, and numbers are rewritten
+        so that they don't look like citations.
         """
         start = 1 if window[0] == "!" else 0
         if start == len(window):
@@ -291,7 +300,7 @@ class ReaderText:
     def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
         end = label.end()
         if window.startswith("(", end):
-            # A blank line always ends a paragraph, and a link can't extend beyond it.
+            # A link can't extend beyond a blank line, because the paragraph ends there.
             paragraph, blank_line, _ = window[end:].partition("\n\n")
             target_end = _closing_parenthesis(window[:end] + paragraph, end)
             if target_end is None and may_grow and not blank_line:
@@ -342,13 +351,13 @@ class _InnerFence:
 
 
 def readable(text: str) -> str:
-    """Sanitise a complete text written by a model."""
+    """Return a complete model text, sanitised for readers: without links, HTML or forged citations."""
     reader = ReaderText()
     return reader.feed(text) + reader.finish()
 
 
 def readable_line(text: str) -> str:
-    """Sanitise a model text and put it on one line, for use within a sentence of the app.
+    """Return a model text, sanitised and on one line, for use within a sentence of the app.
 
     Removes backticks, because an open one would turn our following text into code.
     """
@@ -356,7 +365,7 @@ def readable_line(text: str) -> str:
 
 
 def _span_end(line: str, length: int) -> int | None:
-    """Return the end of the code span that `length` backticks at the start of `line` open, or None if it
+    """Return the end of the code span that the `length` backticks at the start of `line` open, or None if it
     isn't closed.
 
     A span that contains "|" doesn't count, because in a table it would end at the cell border.

@@ -1,4 +1,4 @@
-"""The model request that repairs all quotations of a turn that could not be found."""
+"""Defines the model request that repairs the quotations of a turn that were not found in the documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class FailedQuotation:
 
 
 class RepairedQuotation(Model):
-    """A replacement quotation for a claim."""
+    """A replacement for a failed quotation. `quote` is None if the model found no suitable words."""
 
     number: int = Field(description="The claim's number, as given.")
     doc_id: str = Field(description="Document of the quotation.")

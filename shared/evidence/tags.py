@@ -38,14 +38,14 @@ _ENTITY = re.compile(r"&(?:#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer outside any tag."""
+    """A piece of the answer between tags."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class CiteTag:
-    """A citation as the model wrote it, of a document or a query result. It is not yet verified."""
+    """A citation of a document or query result as the model wrote it, not yet verified."""
 
     doc_id: str = ""
     quote: str = ""
@@ -54,7 +54,7 @@ class CiteTag:
 
 @dataclass(frozen=True)
 class FigureTag:
-    """A picture that the model requests. Its id is not yet checked."""
+    """A picture that the model requests. Its id has not been checked."""
 
     block_id: str
 
@@ -69,7 +69,9 @@ class GapTag:
 
 @dataclass(frozen=True)
 class FollowUpTag:
-    """A follow-up question suggested by the model, unchecked. Empty if its tag is broken or incomplete."""
+    """A follow-up question that the model suggests. The question is empty if its tag is malformed or
+    incomplete.
+    """
 
     question: str
 
@@ -78,7 +80,7 @@ Piece = Text | CiteTag | FigureTag | GapTag | FollowUpTag
 
 
 def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
-    """Parse `text` into texts and tags. Return them and the unparsed rest, which may be the start of a tag.
+    """Parse `text` into texts and tags. Return them, and the unparsed rest that may be the start of a tag.
 
     Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
     tags, however the stream was split.
@@ -113,7 +115,7 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
 
 
 def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
-    """Parse the tag at `position`. Return its pieces and end offset, or None if more input is needed.
+    """Parse the tag at `position`. Return its pieces and its end offset, or None if more input is needed.
 
     If there is no tag, the end is at most `position`. Looks ahead at most `_MAX_TAG_CHARS`, so that the
     result doesn't depend on how much input has arrived.
@@ -151,7 +153,7 @@ def _read_broken_tag(region: str) -> list[Piece]:
     values = {match[1].lower(): match[2] for match in _OPEN_ATTRIBUTE.finditer(tag)}
     piece = _piece(tag[1:], values)
     if isinstance(piece, FollowUpTag):
-        piece = FollowUpTag("")  # the question may be incomplete
+        piece = FollowUpTag("")  # A malformed tag may have cut off the question.
     return [piece, Text(text)]
 
 

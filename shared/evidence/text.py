@@ -15,7 +15,7 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
-# Characters of the longest abbreviation, including the preceding separator.
+# Length in characters of the longest abbreviation, including the separator before it.
 _LONGEST_ABBREVIATION = 12
 
 
@@ -25,7 +25,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return the offsets at which sentences end. The end of `text` is included only if it follows closing
+    """Return the offsets at which sentences end. The end of `text` is included only if it has closing
     punctuation.
     """
     ends = [end.start() for end in _END.finditer(text)]
@@ -36,14 +36,14 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def ends_with_stop(text: str) -> bool:
-    """Return whether a text ends with `.`, `!` or a similar sign, ignoring quotation marks, brackets and
-    emphasis that close it.
+    """Return whether a text ends with `.`, `!` or a similar sign. Quotation marks, brackets and emphasis
+    after that sign are ignored.
     """
     return text.rstrip("\"'”’»)]*_").endswith(tuple(".!?…。！？"))
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of `text`. Words of more than 40 characters, as in languages without spaces, are cut
+    """Return the words of `text`. Words longer than 40 characters, as in languages without spaces, are cut
     into pieces.
     """
     return [word[start : start + 40] for word in text.split() for start in range(0, len(word), 40)]
@@ -59,7 +59,8 @@ def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:
     yield pending
 
 
-# Models can't forge such a mark, because `shared.evidence.reader_text` sanitises their texts.
+# Matches a citation mark. Models can't forge one, because `shared.evidence.reader_text` sanitises their
+# texts.
 _MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"
 _MARKS = re.compile(_MARK)
 _MARKS_BEHIND = re.compile(rf"(?:[^\S\n]*{_MARK})+[.!?]?")
@@ -95,9 +96,7 @@ def _ends(text: str) -> Iterator[int]:
 
 
 def _last_mark(text: str) -> int:
-    """Return the end offset of the last citation mark, or 0. Text before it is kept even if its sentence is
-    incomplete.
-    """
+    """Return the end offset of the last citation mark, or 0 if there is none."""
     return max((mark.end() for mark in _MARKS.finditer(text)), default=0)
 
 
@@ -106,13 +105,14 @@ def _without_open_code(text: str) -> str:
     return text[: fences[-1]].rstrip() if len(fences) % 2 else text
 
 
-# Characters searched for the header row. If the header is further up, the row is used alone.
+# Characters that are searched for the header row. A table row whose header is further up is used alone.
 _RECENT_CHARS = 4000
 _MAX_LINE_CHARS = 500
 
 
 def last_claim(text: str) -> str:
-    """Return the last line of `text` without citation marks. For a table row, the header row precedes it.
+    """Return the last line of `text`, which the next citation refers to, without citation marks. The header
+    row precedes a table row.
 
     The whole line is needed because a single cell ("9 bar") isn't a statement; long lines are cut to their
     last 500 characters.

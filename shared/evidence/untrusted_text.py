@@ -1,4 +1,4 @@
-"""Sanitises names and other user-provided text for use in sentences of the app. Pure.
+"""Sanitises names and other text from users for use in sentences of the app. Pure.
 
 File names, titles, people, tags and options are untrusted: the uploader of a file chooses its name, and other
 users read it in ` (Source: manual.pdf, S. 3)[1]`.
@@ -23,7 +23,7 @@ _PAIR = re.compile(r"\(([^()]{0,60})\)")
 # Characters that resemble the letters of "Source", after NFKC normalisation and in lower case.
 _LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 
-# Clients automatically turn text with these signs into links.
+# Clients turn text that contains these signs into links.
 _ADDRESS = re.compile(r"(?<![^\W_])www(?=\.)|:(?=//)|(?<=\w)(?=@\w)", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # Underscores inside a word are not markup.
 _ENTITY_START = re.compile(r"&(?=#?\w+;)")
@@ -32,15 +32,15 @@ _BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line. Web and mail addresses are broken up so that clients don't turn them into
-    links.
+    """Return the text on one line. Spaces are inserted into web and mail addresses so that clients don't turn
+    them into links.
     """
     return _ADDRESS.sub(r"\g<0> ", visible_line(text)).strip()
 
 
 def shown_name(name: str) -> str:
-    """Return a name that can be used in a sentence of the app without imitating a citation. Only short
-    balanced parentheses are kept.
+    """Return a name on one line that can't imitate a citation in a sentence of the app. Only short balanced
+    parentheses are kept.
     """
     seen = [(sign, unicodedata.normalize("NFKC", sign)) for sign in name]
     line = _NUMBER.sub(r"(\1)", "".join(plain if plain in _BRACKETS else sign for sign, plain in seen))
@@ -68,6 +68,6 @@ def markdown_name(name: str) -> str:
 
 
 def as_seen(text: str) -> str:
-    """Return the text in lower case with look-alike characters replaced by the letters that they imitate."""
+    """Return the text in lower case, with look-alike characters replaced by the letters that they imitate."""
     visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
     return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)

@@ -1,4 +1,4 @@
-"""Splits texts into words for comparing quotations regardless of typography. Pure.
+"""Splits texts into words, so that quotations can be compared regardless of typography. Pure.
 
 A word is the smallest unit that a quotation may not split: `1,200`, `10-20`, `m³/h`, `non-flammable`. Signs
 that carry meaning are words as well: a minus, a comparison, a currency, the parenthesis of a negative amount.
@@ -17,8 +17,8 @@ from shared.evidence.text import ends_with_stop, sentence_ends
 
 
 class Border(IntEnum):
-    """The strongest separator between a word and the one before it. A higher value includes all lower
-    ones.
+    """The strongest separator between a word and the one before it. Values are ordered from weak to
+    strong.
     """
 
     NONE = 0
@@ -35,7 +35,9 @@ class Border(IntEnum):
 
 
 class Joint(IntEnum):
-    """Separator between two words of a quotation, where the quotation may leave out words of the document."""
+    """The kind of separator between two words of a quotation. A quotation may omit words only where there is
+    one.
+    """
 
     NONE = 0
     SIGN = 1
@@ -46,7 +48,7 @@ class Joint(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, its position in the text and its spellings for comparison.
+    """A word, its position in the text and its normalised spellings.
 
     Attributes:
         keys: normalised spellings. Two words are equal if they share a key.
@@ -69,13 +71,13 @@ class Word:
 
     @property
     def is_unit(self) -> bool:
-        """Whether the word is a unit or a scale such as "million" if it follows a number."""
+        """Whether the word is a unit, or a scale such as "million", when it follows a number."""
         return self.key in _UNIT_SIGNS or _is_unit(self.key.lower())
 
     @property
     def is_prefix(self) -> bool:
-        """Whether the word belongs to the number after it, such as a sign, so that omitting it would change
-        the number.
+        """Whether the word is a sign that belongs to the number after it, such as a minus, so that omitting
+        it would change the number.
         """
         return self.key in _PREFIXES
 
@@ -95,7 +97,8 @@ _UNITS = frozenset(
     fold""".split()
 )
 _UNIT_SIGNS = frozenset(("%", "‰", "°", "°c", "°f", "°k", "′", "″"))
-_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # the part before `/`, digits or signs: `m` in `m3/h`, `s` in `s-1`
+# the part before `/`, digits or signs, such as `m` in `m3/h` or `s` in `s-1`
+_UNIT_BASE = re.compile(r"[^/·\d^-]*")
 
 
 def _is_unit(key: str) -> bool:
@@ -125,7 +128,7 @@ _CONNECTED = "|".join(
         r"(?<=\d)[,:'’](?=\d)",
         r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))",
         r"['’ʼ‐‑–&@·_/⁄-](?=[^\W_])",
-        r"(?<![a-zß-ÿ\d])\.(?=[^\W_])|\.(?=[^\W_A-ZÀ-Þ])",  # not where a blank is missing: `end.Next`
+        r"(?<![a-zß-ÿ\d])\.(?=[^\W_])|\.(?=[^\W_A-ZÀ-Þ])",  # not where a space is missing, as in `end.Next`
         r"\^[-+−]?(?=\d)",
     )
 )
@@ -159,7 +162,7 @@ _RAISED = re.compile("[⁰¹²³⁴-⁹⁺⁻ⁿ①-⒛⓪-⓿❶-➓]+")
 _FOOTNOTE = re.compile(f"(?<=[^\\W\\d_])(?:{_RAISED.pattern})$")
 _LOWERED_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[₀-₉])")
 _FRACTION_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅟↉])")
-_SHORT_UNIT = 2  # characters: `km²` is a unit, but `Sales²` has a footnote
+_SHORT_UNIT = 2  # maximum length of a unit: `km²` is a unit, but the `²` of `Sales²` is a footnote mark
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _IDEOGRAPHS = re.compile(f"[{_IDEOGRAPH}]|[^{_IDEOGRAPH}]+")
 _GLUED_UNIT = re.compile(r"(\d[\d.,]*)([^\W\d_].*)")
@@ -175,8 +178,8 @@ _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
 
 def shown_form(text: str) -> str:
-    """Return the text in NFC without invisible characters. Search, display and comparison all use this
-    form.
+    """Return the text in Unicode NFC without invisible characters. Search, display and comparison all use
+    this form.
     """
     composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
     if composed.isascii():
@@ -187,7 +190,7 @@ def shown_form(text: str) -> str:
 
 
 def block_words(text: str) -> list[Word]:
-    """Split the text of a block into words and determine the border before each. `text` must be in
+    """Split the text of a block into words and determine the border before each. `text` must come from
     `shown_form`.
     """
     labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # a quotation may omit `2.`
@@ -205,8 +208,8 @@ def block_words(text: str) -> list[Word]:
 
 
 def _border(text: str, reached: int, start: int) -> Border:
-    """Return the border between a word that ends at `reached` and one that begins at `start`. Sentence ends
-    are not considered.
+    """Return the border between a word that ends at offset `reached` and one that starts at `start`. The
+    caller handles sentence ends.
     """
     between = text[reached:start]
     if between == " ":
@@ -226,7 +229,7 @@ def _border(text: str, reached: int, start: int) -> Border:
 
 
 def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
-    """Split a quotation into words and record the separator before each. `text` must be in `shown_form`.
+    """Split a quotation into words and record the separator before each. `text` must come from `shown_form`.
 
     Args:
         groups_digits: whether `1 500` is one number; otherwise the space separates two cells.
@@ -243,7 +246,7 @@ def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
 
 
 def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Yield the comparison keys, start and end of each word that matches `pattern`."""
+    """Yield the comparison keys, start offset and end offset of each word that matches `pattern`."""
     last = ""
     for match in pattern.finditer(text):
         raw, start = match[0], match.start()
@@ -270,8 +273,8 @@ def _parts(raw: str, start: int) -> list[tuple[str, int]]:
 
 
 def _keys(raw: str, last: str) -> tuple[str, ...]:
-    """Return the comparison keys of a word, one for each accepted spelling. A footnote mark alone has
-    none.
+    """Return the comparison keys of a word, one for each accepted spelling. A lone footnote mark has none.
+    `last` is the key of the word before.
     """
     if raw.isascii() and " " not in raw and "\n" not in raw:
         return (_cased(raw, last),)
