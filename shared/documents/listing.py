@@ -499,7 +499,8 @@ def _with_access(view: DocumentView, access: _Access, user: UserContext) -> Docu
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:
-    return DocumentView.model_validate(record.model_dump(include=_SHOWN))
+    day = record.document_date and record.document_date.date()
+    return DocumentView.model_validate({**record.model_dump(include=_SHOWN), "document_date": day})
 
 
 def _with_status(view: DocumentView, row: DocumentRow | DocumentState) -> DocumentView:

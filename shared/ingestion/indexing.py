@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, index_rows, versions
-from shared.documents.corrections import first_instant, with_corrections
+from shared.documents.corrections import stored_date, with_corrections
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import block_id, figure_block_id
 from shared.documents.models import (
@@ -369,7 +369,7 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         document_type=metadata.document_type,
         upload_date=now(),
         # A model may take a date in the subject of an e-mail for the date of the e-mail.
-        document_date=first_instant(parsed.date or metadata.date),
+        document_date=stored_date(parsed.date or metadata.date),
         author=metadata.author or parsed.author,
         department=metadata.department,
         language=metadata.language,

@@ -3,6 +3,7 @@ rewriting.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -100,12 +101,16 @@ class DocumentMetadata(Model):
     summary_standard: MetadataSummary = Field(description="1-2 paragraphs.")
 
 
+HOURS_OF_PRECISION = (0, 6, 12)
+"""Hours of stored dates of which only the year, the year and month, or the whole date is printed."""
+
+
 class DocumentRecord(Model):
     """A row of the `documents-metadata` index (docs/internals/stores.md).
 
     Attributes:
         file_type: lower-case suffix without its dot, such as `xlsx`.
-        document_date: date printed in the document; a month or year is stored as its first instant in UTC.
+        document_date: date printed in the document, in UTC. The hour is its precision; see `printed_date`.
         published_by: the owner's display name at upload.
         thread_id: the only thread in which the document may be read; None = no such limit.
     """
@@ -145,11 +150,11 @@ class DocumentRecord(Model):
 
     @property
     def printed_date(self) -> str | None:
-        """The printed date in ISO 8601, or None. The first day of a month or year is shortened to that month
-        or year, because less precise dates are stored that way.
-        """
-        text = self.document_date.date().isoformat() if self.document_date else None
-        return text and re.sub(r"(-01)?-01$", "", text)
+        """The date as printed in the document, in ISO 8601: a year, month or day. None if there is none."""
+        if self.document_date is None:
+            return None
+        parts = self.document_date.date().isoformat().split("-")
+        return "-".join(parts[: bisect(HOURS_OF_PRECISION, self.document_date.hour)])
 
 
 class PassageScore(Model):

@@ -33,7 +33,7 @@ _DOCUMENTS: dict[str, dict[str, Any]] = {
         "project_id": "reports",
         "page_count": 40,
         "file_type": "xlsx",
-        "document_date": datetime(2023, 12, 31, tzinfo=UTC),
+        "document_date": datetime(2023, 12, 31, 12, tzinfo=UTC),
         "upload_date": datetime(2024, 1, 15, tzinfo=UTC),
         "access_control_list": ("*",),
     },

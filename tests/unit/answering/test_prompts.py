@@ -194,7 +194,7 @@ def test_a_later_decision_is_named_as_the_current_one() -> None:
             doc_id=f"minutes-{day}",
             filename=f"minutes-{day}.md",
             upload_date=datetime(2026, 1, 1, tzinfo=UTC),
-            document_date=datetime(2025, 3, day, tzinfo=UTC),
+            document_date=datetime(2025, 3, day, 12, tzinfo=UTC),
         )
         for day in (4, 18)
     )

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from shared.documents.corrections import stored_date
 from shared.evidence.citations import CitationBook, marker
 from shared.evidence.document_prompt import (
     clock_time,
@@ -66,12 +67,11 @@ def test_blocks_of_a_document_stand_together_in_reading_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("month", "day", "shown"),
-    [(1, 1, "2024"), (5, 1, "2024-05"), (5, 17, "2024-05-17"), (11, 11, "2024-11-11")],
+    "printed", ["2024", "2024-01", "2024-05", "2024-01-01", "2024-05-01", "2024-05-17", "2024-11-11"]
 )
-def test_a_printed_date_says_no_more_than_is_known(month: int, day: int, shown: str) -> None:
-    record = RECORD.model_copy(update={"document_date": datetime(2024, month, day, tzinfo=UTC)})
-    assert f'document_date="{shown}"' in documents_with_summaries([record])
+def test_a_date_is_shown_as_precisely_as_it_is_printed(printed: str) -> None:
+    record = RECORD.model_copy(update={"document_date": stored_date(printed)})
+    assert f'document_date="{printed}"' in documents_with_summaries([record])
 
 
 def test_tables_and_pictures_are_named_as_such() -> None:

@@ -15,7 +15,7 @@ RECORD = DocumentRecord(
     author="Jane Doe",
     document_type="manual",
     upload_date=datetime(2024, 5, 1, tzinfo=UTC),
-    document_date=datetime(2023, 12, 24, tzinfo=UTC),
+    document_date=datetime(2023, 12, 24, 12, tzinfo=UTC),
     version=3,
 )
 

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from shared.documents.corrections import first_instant, with_corrections
+from shared.documents.corrections import stored_date, with_corrections
 from shared.documents.models import DescribedFile
 from shared.documents.requests import MetadataCorrection
 from shared.ingestion.changes import corrections_of
@@ -102,8 +102,8 @@ def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
 @pytest.mark.parametrize(
     ("said", "instant"),
     [
-        ("2024-05-17", datetime(2024, 5, 17, tzinfo=UTC)),
-        ("2024-05", datetime(2024, 5, 1, tzinfo=UTC)),
+        ("2024-05-17", datetime(2024, 5, 17, 12, tzinfo=UTC)),
+        ("2024-05", datetime(2024, 5, 1, 6, tzinfo=UTC)),
         (" 2024 ", datetime(2024, 1, 1, tzinfo=UTC)),
         ("2024-13", None),
         ("May 2024", None),
@@ -111,16 +111,14 @@ def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
         (None, None),
     ],
 )
-def test_a_printed_date_is_the_first_instant_of_what_it_names(
-    said: str | None, instant: datetime | None
-) -> None:
-    assert first_instant(said) == instant
+def test_a_stored_date_keeps_its_precision(said: str | None, instant: datetime | None) -> None:
+    assert stored_date(said) == instant
 
 
 def test_a_corrected_date_survives() -> None:
     corrections = corrections_of(MetadataCorrection(document_date=date(2023, 6, 30)))
     assert with_corrections(record("Extracted"), corrections).document_date == datetime(
-        2023, 6, 30, tzinfo=UTC
+        2023, 6, 30, 12, tzinfo=UTC
     )
     emptied = corrections_of(MetadataCorrection(document_date=None))
     assert with_corrections(record("Extracted"), emptied).document_date is None
