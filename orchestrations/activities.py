@@ -36,7 +36,7 @@ from shared.teams.dropped_files import store_attachment
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
 from shared.teams.steps import perform_reply
 
-TRIES = 3  # the client may not know a child yet that was scheduled a moment ago
+TRIES = 3  # a child that was just scheduled may be unknown to the client for a moment
 PAUSE_S = 0.5
 
 
@@ -48,7 +48,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     try:
         async with activity_scope(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
             services = wiring.get_services()
-            # A summary takes minutes, so it must not hold back ingestion while it runs.
+            # A summary takes minutes, so unlike a question it must not delay ingestion while it runs.
             if _is_summary(step_input):
                 result = await perform_metered(step_input, services)
             else:
@@ -80,12 +80,16 @@ def _log_fields(step_input: StepInput) -> dict[str, str]:
 
 
 def _is_summary(step_input: StepInput) -> bool:
-    """Return whether the step belongs to a summary. The step that reports a failure does not count."""
+    """Return whether the step belongs to a summary. `ReportFailure` does not count, because questions share
+    it.
+    """
     return isinstance(step_input.action, OpenSummary | MergeSummary | CommitSummary | DocumentAction)
 
 
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Perform one step of a reply. Input and output: ReplyStep."""
+    """Perform one step of a reply to a chat message, and return the next step. Input and output:
+    ReplyStep.
+    """
     fields, link = split(payload)
     step, services = ReplyStep.from_payload(fields), wiring.get_services()
 
@@ -106,7 +110,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
 
 
 async def terminate_instances(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Terminate instances. Input: {"instance_ids", "reason"}. Output: {"terminated": count}.
+    """Terminate orchestration instances. Input: {"instance_ids", "reason"}. Output: {"terminated": count}.
 
     Instances that have already ended count as terminated.
     """
@@ -118,7 +122,7 @@ async def terminate_instances(payload: Payload, client: df.DurableOrchestrationC
 
 
 async def record_span(payload: Payload) -> dict[str, Any]:
-    """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
+    """Record the trace span of an orchestration. Input: {"name", "instance_id", "status"}. Output: {}."""
     await wiring.start_telemetry()
     fields, link = split(payload)
     if link is not None:

@@ -1,4 +1,4 @@
-"""Concurrent child orchestrations with a common deadline, after which late children are terminated.
+"""Runs child orchestrations concurrently until a common deadline, and terminates late children.
 
 The functions are generators for use in orchestrators. Two rules of the host determine their design:
 
@@ -23,8 +23,8 @@ from orchestrations.payloads import as_object, call_activity
 
 @dataclass(frozen=True)
 class Child:
-    """A child orchestration to start. `instance_id` must be deterministic: derive it from the parent's id and
-    a position.
+    """A child orchestration to start. `instance_id` must be deterministic, so derive it from the parent's id
+    and a position.
     """
 
     name: str
@@ -62,7 +62,8 @@ def race(
     at_once: int | None = None,
     on_end: Watcher | None = None,
 ) -> Ends:
-    """Run children until they end or the deadline passes, and return their ends in the order of `children`.
+    """Run children until they end or the deadline passes, and return their outcomes in the order of
+    `children`.
 
     Failing children never raise. Results after the deadline are ignored.
 
@@ -88,7 +89,7 @@ def _race_again(
     deadline: datetime,
     on_end: Watcher | None,
 ) -> Ends:
-    """Run a wave of children, and restart children that failed because their worker died."""
+    """Run a wave of children, and restart failed ones up to MAX_RESTARTS times, in case their worker died."""
     ends = yield from _race_wave(context, wave, deadline, on_end)
     for _ in range(MAX_RESTARTS):
         lost = [place for place, end in enumerate(ends) if end.status == "failed"]
@@ -138,7 +139,7 @@ def _terminate(context: df.DurableOrchestrationContext, instance_ids: list[str])
 
 
 def _end_of(child: Child, result: Any) -> ChildEnd:
-    # A failed task is completed too; its result is the exception.
+    # A failed task also counts as completed. Its result is the exception.
     if isinstance(result, Exception):
         return ChildEnd(child.instance_id, "failed", {})
     try:

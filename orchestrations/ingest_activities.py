@@ -1,5 +1,5 @@
-"""Activities of `ingest_document`. Each performs one step of `shared.ingestion`, and returns failures instead
-of raising them.
+"""Activities of the `ingest_document` orchestration. Each performs one step of `shared.ingestion`, and
+returns failures instead of raising them.
 
 An activity that may be the last of an execution gives the document's place to the next one.
 """
@@ -19,7 +19,9 @@ blueprint = df.Blueprint()
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def accept_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Fence the document, and ingest it if it is small. Input: IngestStep. Output: Accepted or a failure."""
+    """Take over a document from earlier ingestions, and ingest it if it is small. Input: IngestStep. Output:
+    Accepted or a failure.
+    """
     from shared.ingestion.steps import accept
 
     return await _perform_last(accept, payload, client)
@@ -54,7 +56,9 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def plan_document(payload: Payload) -> dict[str, Any]:
-    """Determine which blocks of a document changed. Input: IngestStep. Output: Planned or a failure."""
+    """Determine which blocks of a document are new, changed or stale. Input: IngestStep. Output: Planned or a
+    failure.
+    """
     from shared.ingestion.large_files import plan
 
     return await _perform(plan, payload)
@@ -86,7 +90,9 @@ async def finish_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def apply_rights(payload: Payload) -> dict[str, Any]:
-    """Write new permissions to both indexes. Input: IngestStep. Output: Done or a failure."""
+    """Write the new permissions of a document to both indexes. Input: IngestStep. Output: Done or a
+    failure.
+    """
     from shared.ingestion.rights import apply_rights as act
 
     return await _perform(act, payload)
@@ -114,7 +120,9 @@ async def close_document(payload: Payload, client: df.DurableOrchestrationClient
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def rest_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """End an execution whose next attempt is far away. Input: RestRequest. Output: Closed or a failure."""
+    """End an execution because the next attempt is too far away to wait for. Input: RestRequest. Output:
+    Closed or a failure.
+    """
     from shared.ingestion.models import RestRequest
     from shared.ingestion.steps import rest
 
@@ -128,9 +136,7 @@ async def _perform_last(
     *details: object,
     in_turn: bool = False,
 ) -> dict[str, Any]:
-    """Perform a step. If it was the document's last one, release the document's slot for the next
-    document.
-    """
+    """Perform an ingestion step. If it was the last step of the document, admit the next waiting document."""
     from shared.documents.ids import document_id
     from shared.ingestion.admission import Admissions
     from shared.ingestion.models import IngestReplyEnvelope, IngestStep, is_last
@@ -145,7 +151,7 @@ async def _perform_last(
         blob_name = IngestStep.from_payload(fields.get("step", fields)).blob_name
         try:
             await Admissions(get_services(), Instances(client)).admit(leaving=document_id(blob_name))
-        except GroundworkError as failed:  # the watch will release the slot
+        except GroundworkError as failed:  # the periodic ingestion check releases the slot
             get_logger().warning("ingestion.place_kept", error_type=failed.code)
     return answer
 

@@ -36,14 +36,14 @@ from shared.ingestion.models import (
     SmallDone,
 )
 
-MIN_RANGE = 64  # blocks embedded and written per activity
-MIN_FIGURES = 8  # figures captioned per activity, four at once: two rounds of model calls
-MAX_RANGES = 40  # per document, because each step replays the whole history
-PAUSES_S = (2, 8)  # before a failed step is retried
-RESTS_S = (30, 120, 300)  # between executions, in total the time that a service may need to recover
+MIN_RANGE = 64  # minimum number of blocks that an activity embeds and writes
+MIN_FIGURES = 8  # minimum per activity; four are captioned at once, so this is two rounds of model calls
+MAX_RANGES = 40  # activities per document and kind; limited because each replays the whole history
+PAUSES_S = (2, 8)  # pauses before the retries of a failed step
+RESTS_S = (30, 120, 300)  # pauses between executions; together, the time that a service may need to recover
 MAX_HELD_S = 10  # longer pauses end the execution instead of waiting
 MAX_PAUSE_S = 600
-WORKER_PAUSE_S = 2  # before a waiting step checks for its turn again; doubled each time
+WORKER_PAUSE_S = 2  # first pause of a step that waits for a free worker; doubled after each check
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
 _LOOKED = {"wish", "work", "rests"}
@@ -56,7 +56,9 @@ ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
 
 class _StoppedError(Exception):
-    """Raised when the reply of a step ends the ingestion. Internal to this module."""
+    """Raised when a step's reply ends the ingestion, because the step failed or was overtaken. Internal to
+    this module.
+    """
 
     def __init__(self, reply: IngestReply) -> None:
         super().__init__()
@@ -104,7 +106,7 @@ def _bring_in_line(
     if accepted.done is not None:
         return accepted.done.result, accepted.done.again
     result = IngestResult(outcome="current")
-    # Update permissions before content: narrower permissions must apply before a long ingestion ends.
+    # Update permissions before content, because a long ingestion must not delay the withdrawal of access.
     if accepted.rights_changed:
         yield from _step(context, "apply_rights", step, Done)
         result = IngestResult(outcome="rights")
@@ -161,8 +163,8 @@ def _end_early(
         may_pass=reply.retryable,
     )
     (closed,) = yield from _call_all(context, "close_document", [request])
-    # Don't restart an ingestion that was fenced off: its successor is already starting, and a restart could
-    # fail forever.
+    # Don't restart if `closed` is Fenced: a newer ingestion has taken over and is already starting, and a
+    # restart could fail forever.
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again
 
@@ -174,7 +176,7 @@ def _rest(
         step=_with_state(step, rest.reply), pause_s=rest.pause_s, has_failed=not rest.reply.waits
     )
     (reply,) = yield from _call_once(context, "rest_document", [request])
-    # If even this step fails, the document keeps its slot until the watch restarts its ingestion.
+    # If this step fails as well, the document keeps its slot until the periodic ingestion check restarts it.
     again = isinstance(reply, Fenced) or (isinstance(reply, Closed) and reply.again)
     return IngestResult(outcome="rests"), again
 
@@ -203,8 +205,8 @@ def _expect(reply: IngestReply, kind: type[ReplyKind]) -> ReplyKind:
 def _call_all(
     context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[ActivityInput]
 ) -> Replies:
-    """Call an activity for each payload with limited concurrency and retries, and return the replies in
-    order.
+    """Call an activity for each payload, with limited concurrency and retries, and return the replies in the
+    order of the payloads.
     """
     replies = yield from _call_once(context, activity, payloads)
     tries = [0] * len(payloads)
@@ -246,7 +248,8 @@ def _attempt(payload: ActivityInput, *, is_last: bool) -> ActivityInput:
 
 
 def _rests(payload: ActivityInput, reply: IngestFailure) -> int:
-    # The first step doesn't know the number before it has read the row; the last one never rests.
+    # The first step learns the number of rests only from the document's row. Steps that close an ingestion
+    # never rest.
     return max(payload.rests, reply.rests) if isinstance(payload, IngestStep) else len(RESTS_S)
 
 

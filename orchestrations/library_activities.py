@@ -1,4 +1,4 @@
-"""The activity that synchronises SharePoint libraries in slices of about a minute."""
+"""Activity that synchronises SharePoint libraries in slices of about a minute."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from shared.sharepoint.synchronisation import advance
 
 
 async def advance_library(payload: Payload) -> dict[str, Any]:
-    """Advance the synchronisation of a library. Input: SyncStep. Output: SyncReply."""
+    """Perform the next slice of a library's synchronisation. Input: SyncStep. Output: SyncReply."""
     fields, link = split(payload)
     step = SyncStep.from_payload(fields)
     try:

@@ -1,4 +1,4 @@
-"""Activity calls and their JSON payloads, which include the trace context of the calling orchestration.
+"""Calls activities and child orchestrations with JSON payloads that include the caller's trace context.
 
 Every activity is called by `call_activity`. If a host's worker dies, the host fails the activities that were
 running in it or that start before the next worker is ready, and does not redeliver them. An activity returns
@@ -29,11 +29,11 @@ _TRACE = "trace"
 
 
 class Payload(dict[str, Any]):
-    """Declared type of an activity's input: the worker accepts plain classes, but not `dict[…]`."""
+    """Input type of activities. The worker accepts a plain class as the annotation, but not `dict[…]`."""
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return a JSON object from an orchestration input, an activity result or an external event.
+    """Return an orchestration input, an activity result or an external event as a JSON object.
 
     `raise_event` encodes twice, and versions 1.7 and 2.x decode differently, so text is decoded here.
 
@@ -47,7 +47,7 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
-    """Return an orchestration's input without its trace context."""
+    """Return the input of an orchestration without its trace context."""
     return split(context.get_input())[0]
 
 
@@ -58,8 +58,8 @@ def with_trace(context: df.DurableOrchestrationContext, payload: dict[str, Any])
 
 
 def call_activity(context: df.DurableOrchestrationContext, name: str, payload: dict[str, Any]) -> Any:
-    """Return a task that calls an activity and retries it if its worker dies. Yield it alone or in a
-    `task_all`.
+    """Return a task that calls an activity, and calls it again if its worker dies. Yield the task alone or in
+    a `task_all`.
 
     Do not catch its errors and continue: the host and the SDK would then number the tasks of a sibling that
     is still being retried differently.
@@ -77,14 +77,16 @@ def child_input(
 
 
 def split(payload: Any) -> tuple[dict[str, Any], TraceLink | None]:
-    """Separate the trace context from a payload. Return the payload and the context, or None without one."""
+    """Split a payload into its fields and its trace context, which is None if the payload has none."""
     fields = dict(as_object(payload))
     link = fields.pop(_TRACE, None)
     return fields, None if link is None else TraceLink.from_payload(link)
 
 
 def close_trace(context: df.DurableOrchestrationContext, name: str, status: str) -> Generator[Any, Any, None]:
-    """Record the span of an orchestration that is about to end. Without a trace context, do nothing."""
+    """Record the span of an orchestration that is about to end. Do nothing if its input has no trace
+    context.
+    """
     if _TRACE not in as_object(context.get_input()):
         return
     payload = {"name": name, "instance_id": context.instance_id, "status": status}
@@ -96,18 +98,20 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
 
 @asynccontextmanager
 async def activity_scope(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
-    """Record a span around an activity, and add `fields` to every log line written inside.
+    """Record a span while the body of an activity runs, and add `fields` to its log lines.
 
     Args:
         fields: ids, no text; see docs/logs-and-traces.md.
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
-    # Continue the orchestration's trace; without a link, use the current span of this process.
+    # Continue the orchestration's trace if the payload contains one.
     parent = link.own if link else None
     with log_scope(**fields), tracing.span(name, {**fields}, parent=parent):
         yield
 
 
 def report_defect(step: str, run_id: str) -> None:
-    """Log the current exception of an activity, because the returned envelope contains no details."""
+    """Log the current exception with its traceback, because the result that the activity returns has no
+    details.
+    """
     get_logger().exception("activity.defect", step=step, run_id=run_id)

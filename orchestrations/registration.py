@@ -1,4 +1,5 @@
-"""Registration of orchestrators and activities by name. Each delegates to the function with the same name.
+"""Registers orchestrators and activities by name. Each registered function loads its module on the first call
+and delegates to the function of the same name.
 
 The SDK accepts a plain function that returns a generator as an orchestrator.
 """
@@ -13,7 +14,7 @@ from shared.platform.loading import load, load_async
 
 blueprint = df.Blueprint()
 
-ORCHESTRATORS = {  # name -> module that defines it
+ORCHESTRATORS = {  # names of orchestrators and the modules that define them
     "answer_question": "orchestrations.run_agent",
     "run_sub_agent": "orchestrations.run_agent",
     "document_summary": "orchestrations.run_agent",

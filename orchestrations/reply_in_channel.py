@@ -13,7 +13,7 @@ import azure.durable_functions as df
 from orchestrations.payloads import as_object, call_activity, close_trace, input_of
 from shared.teams.models import ReplyStep
 
-MAX_STEPS = 200  # polls of files, parts of a long run and retries in total; a typical reply takes two
+MAX_STEPS = 200  # including polls of files, parts of a long run, and retries; a typical reply takes two steps
 
 
 def reply_in_channel(

@@ -43,7 +43,7 @@ AnyAgent = MainAgent | SubAgent | DocumentSummary | DocumentReader
 
 
 def answer_question(context: df.DurableOrchestrationContext) -> Tasks:
-    """Run a question to its end. Input: {"run_id"}. Output: {"outcome", "abstained"}."""
+    """Answer a question. Input: {"run_id"}. Output: {"outcome", "abstained"}."""
     agent = MainAgent()
     end: RunEnd = yield from _drive(context, agent, str(input_of(context)["run_id"]))
     context.set_custom_status(_status(agent))
@@ -51,7 +51,7 @@ def answer_question(context: df.DurableOrchestrationContext) -> Tasks:
 
 
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Tasks:
-    """Run a sub-agent to its end. Input: SubagentPlace. Output: SubagentEnd."""
+    """Run a sub-agent until it reports or fails. Input: SubagentPlace. Output: SubagentEnd."""
     place = SubagentPlace.from_payload(input_of(context))
     end: SubagentEnd = yield from _drive(context, SubAgent(place), place.run_id, place.path)
     return end.model_dump(mode="json")
@@ -64,7 +64,7 @@ def document_summary(context: df.DurableOrchestrationContext) -> Tasks:
 
 
 def read_document(context: df.DurableOrchestrationContext) -> Tasks:
-    """Read a document of a summary. Input: SubagentPlace. Output: SubagentEnd."""
+    """Read one document for a summary. Input: SubagentPlace. Output: SubagentEnd."""
     place = SubagentPlace.from_payload(input_of(context))
     end: SubagentEnd = yield from _drive(context, DocumentReader(place), place.run_id, place.path)
     yield from close_trace(context, "read_document", end.status)
@@ -93,7 +93,9 @@ def _drive(context: df.DurableOrchestrationContext, agent: AnyAgent, run_id: str
 
 
 def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, step: Step) -> Tasks:
-    """Perform a step after its delay, and return its result; None if the delay would end too late."""
+    """Perform a step after its delay, and return its result. Return None if the delay would last beyond
+    `step.before`.
+    """
     due = context.current_utc_datetime + timedelta(seconds=step.delay_s)
     if step.before is not None and due >= step.before:
         return None
@@ -120,7 +122,7 @@ def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path
         )
         results += [StepResult.from_payload(as_object(one)) for one in performed]
         if any(isinstance(result.observation, DocumentEnded | RunClosed) for result in results):
-            break  # later batches would have nothing to read
+            break  # the document or the run has ended, so the results of later batches would be unused
     return tuple(results)
 
 
@@ -132,7 +134,7 @@ def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Task
     winner = yield context.task_any([answered, too_late])
     if winner != answered:
         return AnswerTimedOut()
-    too_late.cancel()  # an open timer would delay the run's completion
+    too_late.cancel()  # an orchestration completes only when it has no open timer
     return AnswerArrived()
 
 
@@ -172,7 +174,7 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
 def _status(
     agent: AnyAgent, command: Command | None = None, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the custom status while a command is executed.
+    """Return the custom status of an orchestration that executes `command`, or that has ended if it is None.
 
     Args:
         statuses: final statuses by child id; children without one are running.

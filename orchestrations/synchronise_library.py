@@ -12,7 +12,7 @@ import azure.durable_functions as df
 from orchestrations.payloads import as_object, call_activity, close_trace, input_of, with_trace
 from shared.sharepoint.models import SyncReply, SyncStep
 
-MAX_STEPS = 50  # the history is replayed at every step; then a new execution continues
+MAX_STEPS = 50  # per execution, because each step replays the history; a new execution then continues
 MAX_PAUSE_S = 3600.0
 
 

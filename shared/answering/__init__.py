@@ -1,4 +1,4 @@
-"""Answering of questions by agents: the default agent, agents defined in files, and sub-agents.
+"""Answers questions by agents: the default agent, agents defined in files, and sub-agents.
 
 `runs` starts a run. `script` defines the order of a run's steps, sub-agents included; `effects` performs one
 step, by the rule of `attempts`: `prepare` plans and searches, `turn_step` takes a turn of the main agent,

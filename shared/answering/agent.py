@@ -53,9 +53,9 @@ __all__ = ["AGENT_EVENTS", "Agent", "AgentLimits", "block_search"]
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
 )
-# Prefix of the blobs that store runs waiting for an answer.
+# Blob name prefix of stored runs that wait for the user's answer.
 SESSIONS = "sessions/"
-# Maximum number of sessions per agent, which has one user. The least recently used session is evicted.
+# Maximum number of sessions that an agent remembers. The least recently used session is evicted.
 MAX_SESSIONS = 200
 MAX_TURNS = 10
 # Maximum length of a question or an answer in the history.
@@ -63,15 +63,15 @@ MAX_CHARS = 4000
 
 
 class SessionHistory:
-    """In-memory conversation history by session id, including whether the user allowed web searches."""
+    """In-memory store of conversations by session id. Each conversation includes whether the user allowed web
+    searches.
+    """
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str | None) -> Conversation:
-        """Return the conversation of a session. An unknown or missing session id gives an empty
-        conversation.
-        """
+        """Return the conversation of a session, or an empty conversation if the id is None or unknown."""
         return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
@@ -89,7 +89,7 @@ class SessionHistory:
         self._keep(session_id, before.model_copy(update={"turns": turns}))
 
     def keep_web_consent(self, session_id: str, *, allowed: bool) -> None:
-        """Store whether the user allows web searches for the questions of this session."""
+        """Store whether the user allows web searches in this session."""
         self._keep(session_id, self.of(session_id).model_copy(update={"web_allowed": allowed}))
 
     def _keep(self, session_id: str, conversation: Conversation) -> None:
@@ -221,7 +221,8 @@ class Agent:
 
 
 class WaitingRun(Model):
-    """A stored run that has asked a question and expects the session's next message as the answer.
+    """A stored run that has asked the user a question. The next message of the session is taken as the
+    answer.
 
     Attributes:
         journal: the lines of its journal.
@@ -245,7 +246,8 @@ async def _answer_message(
     agent: AgentDefinition | None,
     sessions: SessionHistory,
 ) -> AsyncGenerator[RunEvent]:
-    """Yield the run's events as they occur. The last event is COMPLETE, ERROR or ASK_USER.
+    """Answer a message, or resume the run that waits for it, and yield the run's events as they occur. The
+    last event is COMPLETE, ERROR or ASK_USER.
 
     A finished run is deleted. A run that asks a question is stored, and the same user's next message in the
     session answers it, unless the question has expired: then the message starts a new run.
@@ -304,7 +306,8 @@ async def _events(
     try:
         async for event in log.follow(run_id, run, position):
             if event.name == "ASK_USER":
-                # Store the waiting run before showing the question, so that an immediate answer finds it.
+                # Store the waiting run before its question is shown, so that even an immediate answer finds
+                # the run.
                 await asyncio.wait({run})
             yield event
     finally:
@@ -332,18 +335,21 @@ def _repeat_question(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
 
 
 class _Session:
-    """Storage of the run that waits for an answer in a user's session."""
+    """Store for the one run of a session that waits for the user's answer."""
 
     def __init__(self, services: AnsweringServices, user: UserContext, session_id: str) -> None:
         self.session_id = session_id
         self._blobs = services.blobs
-        # Callers choose session ids. Hashing gives a valid blob name; `owned_id` adds the user's prefix.
+        # Callers choose session ids, so hash them to get a valid blob name. `owned_id` adds the user's
+        # prefix.
         unique = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
         key = owned_id(user.user_id, services.settings.identity.owner_id_key, unique)
         self._path = f"{SESSIONS}{key}.json"
 
     async def waiting_run(self) -> WaitingRun | None:
-        """Return the session's waiting run, or None. A run whose question has expired is deleted first."""
+        """Return the run that waits in this session, or None. If its question has expired, delete the run
+        first.
+        """
         stored = await find_model(self._blobs, WORK, self._path, WaitingRun)
         if stored is None or stored.asked.expires_at > datetime.now(UTC):
             return stored

@@ -1,4 +1,5 @@
-"""Loading of agents from `NAME.agent.md` files: YAML settings between two `---` lines, then the instructions.
+"""Loads agents from `NAME.agent.md` files, which consist of YAML settings between two `---` lines and the
+instructions.
 
 The files are read once per process. A mistake in any file aborts the start with the file and the line: a
 misread agent could be open to more users than intended.
@@ -22,7 +23,7 @@ from shared.tools.registry import check_tools
 SUFFIX = ".agent.md"
 _ROOT = Path(__file__).parents[2]
 _FENCE = "---"
-# Reserved: the OpenAI protocol also offers models with this prefix that are not agents.
+# Reserved, because the OpenAI-compatible API offers models with this prefix that are not agents.
 _RESERVED = "groundwork"
 
 
@@ -42,7 +43,7 @@ def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[
 
 
 def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel) -> AgentDefinition:
-    """Return the named agent if the user may use it on this channel.
+    """Return the named agent if the user may use it on this channel (`chat`, `mcp` or `openai`).
 
     Raises:
         NotFoundError: it doesn't exist, or the user may not use it over this channel; the error is the same.
@@ -56,7 +57,7 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
 
 def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str | None, str]:
     """Split a chat message `NAME: question` into agent name and question. Return `(None, text)` if the user
-    has no such agent.
+    has no agent with that name.
     """
     name, colon, question = text.partition(":")
     name = name.strip().casefold()

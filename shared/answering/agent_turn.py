@@ -1,4 +1,4 @@
-"""The turn loop shared by all agents: run the tool calls of the previous turn, ask the model, then plan more
+"""The turn loop of all agents: execute the tool calls of the previous turn, call the model, then plan further
 calls or finish.
 
 Agents differ in their evidence and in their output: an answer that is streamed and proved, or a report of
@@ -35,7 +35,7 @@ class ModelCall:
 
 
 class Agent(Protocol[OutcomeT_co]):
-    """Callbacks that an agent implements for one turn; `take_turn` calls them in order."""
+    """Callbacks that an agent implements for one turn. `take_turn` calls them."""
 
     @property
     def chat_model(self) -> ChatModel:
@@ -55,8 +55,8 @@ class Agent(Protocol[OutcomeT_co]):
         """Process the next piece of text streamed by the model."""
 
     async def plan_calls(self, turn: ModelTurn) -> OutcomeT_co | None:
-        """Plan the tool calls that the model requested. Return None if it requested none, so that `finish` is
-        called next.
+        """Plan the tool calls that the model requested, and return the outcome of the turn. Return None if
+        there are none, so that `finish` is called next.
         """
 
     async def finish(self, turn: ModelTurn | None) -> OutcomeT_co:
@@ -74,8 +74,8 @@ class Agent(Protocol[OutcomeT_co]):
 
 
 async def take_turn(agent: Agent[Outcome]) -> Outcome:
-    """Execute one turn of an agent and return its outcome. Model failures go to `recover`; storage failures
-    are raised.
+    """Execute one turn of an agent and return its outcome. A failure of the model is passed to `recover`; a
+    failure of the storage is raised.
     """
     await agent.begin()
     turn: ModelTurn | None = None
@@ -101,7 +101,9 @@ async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
 
 
 class ModelFailedError(Exception):
-    """Failure of the model call itself. Storage failures during the turn are raised unwrapped."""
+    """Raised when the model call of a turn fails, with the cause in `error`. Storage failures are raised
+    unwrapped.
+    """
 
     def __init__(self, error: GroundworkError) -> None:
         super().__init__(error.detail)
@@ -109,8 +111,8 @@ class ModelFailedError(Exception):
 
 
 async def _turn_pieces(chat_model: ChatModel, call: ModelCall) -> AsyncGenerator[str | ModelTurn]:
-    """Yield the model's text in pieces, then the whole turn. Text beyond the output limit ends the turn
-    early.
+    """Yield the model's text piece by piece, then the complete turn. If the text exceeds the output limit,
+    the turn ends there.
 
     Raises:
         ModelFailedError: the model failed, or was late.
@@ -134,7 +136,7 @@ async def _turn_pieces(chat_model: ChatModel, call: ModelCall) -> AsyncGenerator
 async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> str | ModelTurn | None:
     late = CallTimeoutError("The model did not finish its answer in time.", "Ask again, or ask for less.")
     try:
-        # `asyncio.timeout_at` alone never fires for a model that never suspends.
+        # Check the time as well, because `asyncio.timeout_at` never fires if the model never suspends.
         if asyncio.get_running_loop().time() >= until:
             raise ModelFailedError(late)
         async with asyncio.timeout_at(until):

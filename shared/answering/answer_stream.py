@@ -1,4 +1,4 @@
-"""Batching of an answer's text and citation events before they are appended to the run's journal."""
+"""Batches the text and citation events of an answer, to append them to the run's journal together."""
 
 import time
 from dataclasses import dataclass, field
@@ -29,7 +29,9 @@ class AnswerStream:
     _flushed_at: float = field(default_factory=time.monotonic)
 
     def continue_from(self, answer: RunAnswer) -> None:
-        """Resume an answer whose text and figures were already streamed, so that they are not sent twice."""
+        """Continue an answer whose text and figures were already streamed, so that they are not sent
+        again.
+        """
         self.draft.continue_from(answer.text)
         self.draft.figures.placed.extend(answer.figures)
         self._sent_chars = len(answer.text)
@@ -48,7 +50,8 @@ class AnswerStream:
         """Append all queued events to the journal at once."""
         if events := await self._events():
             await self.event_log.write(*events)
-            # The interval starts after the append, so slow appends lead to fewer, larger batches.
+            # The interval is counted from the end of the append, so that slow appends lead to fewer, larger
+            # batches.
             self._flushed_at = time.monotonic()
 
     async def stage(self) -> None:

@@ -1,5 +1,5 @@
-"""A turn of the main agent or of an agent from a file. Its output is an answer, streamed while its quotations
-are checked.
+"""Takes a turn of the main agent, or of an agent defined in a file. The answer is streamed while its
+quotations are checked.
 
 The model streams the answer, calls tools, or names gaps in its evidence. The next turn makes the calls and
 searches for the gaps; the answer then continues from where it stopped.
@@ -36,7 +36,7 @@ _MAX_THOUGHT_CHARS = 500
 
 
 class AnswerTurn:
-    """One attempt at a turn; implements the callbacks of `agent_turn.take_turn`."""
+    """An attempt at one turn of an answer. Implements the callbacks of `agent_turn.take_turn`."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class AnswerTurn:
         first: Sequence[RunEvent] = (),
         advice: str = "",
     ) -> None:
-        """Prepare the turn.
+        """Create an attempt at the turn that `action` describes.
 
         Args:
             first: events that precede the turn's events.
@@ -75,7 +75,7 @@ class AnswerTurn:
         return self._services.chat_model
 
     async def begin(self) -> None:
-        """Execute the last turn's tool calls and prepare the answer."""
+        """Execute the tool calls of the previous turn, and create the writer of the answer."""
         opening: list[RunEvent] = [*self._first]
         if not self._before.turns:
             opening += warning_events(self._question.collected.warnings)
@@ -92,9 +92,10 @@ class AnswerTurn:
             ModelFailedError: too little time is left.
         """
         turns, results, writer = self._before.turns, self._before.results, self._writer
-        # A failed search proves nothing, so the model must describe that gap again.
+        # A gap is confirmed only by a search that found nothing. If the search failed, the model must report
+        # the gap again.
         nothing_new = bool(turns) and not (turns[-1].calls or results[-1].hits or results[-1].not_searched)
-        # An agent's instructions and tools, or the web, may help without documents.
+        # Even without documents, an agent's instructions and tools, or the web, may lead to an answer.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
         if nothing_new:
             await writer.write(from_first_gap(turns[-1].said), at_end=True)
@@ -123,8 +124,8 @@ class AnswerTurn:
             await self._writer.write(answer or "", to_gap=self._may_look)
 
     async def plan_calls(self, turn: ModelTurn) -> Turn | None:
-        """Return the turn if more work follows: tool calls to execute, or a search for what the answer says
-        is missing. Return None if the answer is final.
+        """Return the turn if it requests tool calls or reports gaps to search for. Return None if its answer
+        is final.
         """
         self._is_written = True
         writer, text = self._writer, self._text
@@ -145,7 +146,7 @@ class AnswerTurn:
         )
 
     async def finish(self, turn: ModelTurn | None) -> Turn:
-        """Complete the answer and return the turn.
+        """Complete the answer and return the last turn.
 
         Raises:
             ModelFailedError: the model wrote nothing.
@@ -158,19 +159,19 @@ class AnswerTurn:
         return Turn(said=self._text, answer=self._answer.complete(is_cut=is_cut), is_last=True)
 
     async def recover(self, error: GroundworkError) -> Turn:
-        """Return an answer despite a model failure.
+        """Return a last turn with the best possible answer after a model failure.
 
         Raises:
             GroundworkError: the step should be retried instead.
         """
-        if not self._is_written:  # show the complete sentences that came before the failure
+        if not self._is_written:  # show the complete sentences received before the failure
             _, answer = split_turn(self._text, is_answer=not self._may_call, at_end=True)
             text = answer if answer is not None else split_turn(self._text, is_answer=True, at_end=True)[1]
             await self._writer.write(text or "", to_gap=self._may_look)
         return self._answer.after_failure(error, self._action.tries)
 
     async def store(self, turn: Turn) -> Turn:
-        """Store the turn and return it.
+        """Stage the turn, its warnings and its metrics for the journal, and return the turn.
 
         The end of the text and the turn are appended with the step's completion. A turn with a call that the
         script performs is stored immediately, so that the call is performed only once.
@@ -200,7 +201,7 @@ class AnswerTurn:
         return with_one_held(planned, may_ask=not self._before.asking_step)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
-        """Store metrics about the answer.
+        """Stage the metrics of the answer: the time of its first token and the number of available figures.
 
         The time of the first token comes from the first turn that wrote text.
         """

@@ -1,4 +1,4 @@
-"""Writer of answers: turns model output into sanitised text with proved citations, in order."""
+"""Turns model output into the sanitised text of an answer with proved citations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ from shared.runs.models import RunAnswer
 def prove(
     cite: CiteTag, book: CitationBook, results: Sequence[TableResult], language: str
 ) -> tuple[Citation, bool] | None:
-    """Return the citation for a tag and whether it is new; None if its document or result is unknown. The
-    citation of a quotation that its document lacks has an empty quotation.
+    """Return the citation for a tag and whether it is new, or None if its document or query result is
+    unknown. A citation without words has a quotation that its document doesn't contain.
 
     Args:
         results: the results of table queries that may be cited.
@@ -35,7 +35,7 @@ def prove(
 
 @dataclass
 class AnswerWriter:
-    """Writer of the answer of one turn.
+    """Incremental writer of one turn's answer, which checks quotations and numbers while the model writes.
 
     `draft.text` equals the concatenated TOKEN events of all turns. A quotation that no document contains is
     shown with its number at once. At the end of a turn, its failed quotations are repaired together, and
@@ -66,13 +66,13 @@ class AnswerWriter:
         self.draft = self.stream.draft
 
     def go_on(self, answer: RunAnswer) -> None:
-        """Continue the answer that an earlier turn began."""
+        """Continue the answer that an earlier turn began, with its text and citation numbers."""
         self.stream.continue_from(answer)
         self.book.citations.extend(answer.citations)
         self._judged_chars = len(answer.text)
 
     async def write(self, text: str, *, at_end: bool = False, to_gap: bool = False) -> None:
-        """Append the part of `text` that was not written by earlier calls.
+        """Append the part of `text` that earlier calls did not write.
 
         Args:
             text: the turn's answer from its beginning.
@@ -112,7 +112,8 @@ class AnswerWriter:
         await self.stream.stage()
 
     def break_off(self, *notes: str) -> None:
-        """Truncate the answer to complete sentences after the model was interrupted. No events are sent.
+        """Cut the answer after its last complete sentence, because the model was interrupted, and append the
+        notes. No events are sent.
 
         The streamed text is longer than the remaining text, so `draft.text` must be sent again.
         """
@@ -126,7 +127,7 @@ class AnswerWriter:
             self._close(*notes)
 
     def show_gap(self, gap: Gap, text: str = "") -> None:
-        """Append a statement about information that the documents don't contain.
+        """Append a paragraph that reports information missing from the documents, and drop pending figures.
 
         Before the first gap, mark the preceding text if nothing in it is proved.
 
@@ -148,12 +149,14 @@ class AnswerWriter:
 
     @property
     def has_citations(self) -> bool:
-        """Whether any citation is proved or refers to a figure."""
+        """Whether any citation has a quotation, from a document's text or from the caption of a figure."""
         return any(citation.quote for citation in self.book.citations)
 
     @property
     def unsupported_claims(self) -> int:
-        """Number of statements marked as unproved plus the number of citations that failed the check."""
+        """Number of statements marked as unproved, plus the number of citations whose quotation was not
+        found.
+        """
         marks = (self.words.unsupported.strip(), self.words.withheld)
         unproved = sum(not citation.quote for citation in self.book.citations)
         return sum(map(self.draft.text.count, marks)) + unproved
@@ -192,8 +195,8 @@ class AnswerWriter:
         self.draft.add_note(self.book.marker(citation).lstrip())
 
     async def _repair(self) -> None:
-        """Replace failed quotations with matching ones from the same documents, then announce all
-        citations.
+        """Have the model repair the failed quotations, and announce their citations whether or not they are
+        now proved.
         """
         if not self._failed:
             return
@@ -204,7 +207,9 @@ class AnswerWriter:
         self._failed = []
 
     def _mark_if_unproved(self, text: str) -> None:
-        """Mark the text as unproved if it has no proof at all."""
+        """Mark the text as unproved, unless the answer has a proved citation or the text already has a
+        mark.
+        """
         mark, withheld = self.words.unsupported.strip(), self.words.withheld
         is_marked = has_mark(text) or mark in text or withheld in text
         if text.strip() and not self.has_citations and not is_marked:

@@ -1,4 +1,4 @@
-"""Execution of a step by several attempts, of which the first to complete determines the result.
+"""Performs a step by attempts that may run concurrently. The first attempt to complete determines the result.
 
 A host may perform a step twice, even at once. An attempt that finds the completion returns its result. An
 overtaken attempt writes nothing more, and waits for the result of the attempt that took over.
@@ -18,15 +18,17 @@ Result = TypeVar("Result")
 
 
 class Attempt(ABC, Generic[Result]):
-    """An attempt at a step of a run, a sub-agent or a summary's child. Callers use `result` only."""
+    """Base of all attempts at a step of a run, of a sub-agent or of a summary's child. Callers only use
+    `result`.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
     @property
     def patience_s(self) -> float:
-        """Seconds to wait, from now, for the result of a newer attempt. The default is longer than any model
-        call.
+        """Seconds to wait for the result of a newer attempt, counted from now. The default is longer than any
+        model call.
         """
         return 120.0
 
@@ -44,14 +46,14 @@ class Attempt(ABC, Generic[Result]):
 
     @abstractmethod
     async def result_after_end(self) -> Result:
-        """Return the result to report when the run has already ended."""
+        """Return the result to report if the run has already ended."""
 
     @abstractmethod
     async def result_after_error(self, error: GroundworkError) -> Result:
-        """Return the result to report after an expected error."""
+        """Return the result to report if the step failed with an expected error."""
 
     async def result(self) -> Result:
-        """Return the stored result of the step, executing the step if there is none. Expected errors become
+        """Return the stored result of the step, or perform the step if there is none. Expected errors become
         results; only defects are raised.
         """
         try:
@@ -69,8 +71,8 @@ class Attempt(ABC, Generic[Result]):
             return await self.result_after_error(failed)
 
     async def _result_of_newer(self, stale: StaleAttemptError) -> Result:
-        """Poll the journal until the newer attempt completes the step or the run ends. Fail with `stale`
-        after `patience_s`.
+        """Poll the journal until a newer attempt completes the step or the run ends, and return that result.
+        After `patience_s`, return the result for the error `stale`.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience_s

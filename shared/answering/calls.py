@@ -1,4 +1,4 @@
-"""Tool calls of a turn, for all agents: planning, execution, events and rendering of results for the model.
+"""Plans and executes the tool calls of a turn, for all agents, and renders the results for the model.
 
 Each block is shown to the model once. Failures are results for the model.
 """
@@ -38,13 +38,14 @@ def planned_calls(
 
 
 def calls_left(rules: CallRules, made: Collection[str]) -> int:
-    """Return the number of tool calls that an agent may still make."""
+    """Return how many more tool calls an agent may make in total, or per turn if its total is unlimited."""
     return rules.per_turn if rules.in_all is None else rules.in_all - len(made)
 
 
 @dataclass(frozen=True)
 class GapSearch:
-    """A search for a gap in the answer that runs with the turn's tool calls. Readers see it as a search call.
+    """A search for information missing from the answer, executed together with the turn's tool calls. Readers
+    see it as a search call.
 
     Attributes:
         hits: performs the search; returns None if it failed.
@@ -77,7 +78,7 @@ class Results:
 
 @dataclass(frozen=True)
 class CallMaker:
-    """Executor of the tool calls of one turn, which also reports them as events and renders their results.
+    """Executor of one turn's tool calls, which also reports them as events and renders their results.
 
     Attributes:
         bind: returns a tool that acts with the user's permissions.
@@ -105,7 +106,7 @@ class CallMaker:
     async def make(
         self, calls: Sequence[PlannedCall], searches: Sequence[GapSearch] = ()
     ) -> tuple[tuple[Called, ...], tuple[list[Hit] | None, ...]]:
-        """Execute tool calls and searches concurrently and return their outcomes in the given order."""
+        """Execute tool calls and gap searches concurrently, and return their outcomes in the given order."""
         started = [
             ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
             for item in calls
@@ -157,7 +158,7 @@ class CallMaker:
         return Results(tuple(outcomes), tuple(messages), tuple(new), records)
 
     def _with_result_ids(self, outcomes: Sequence[Called]) -> tuple[Called, ...]:
-        """Assign each table query result the id by which the model can cite it."""
+        """Give each table query result an id such as `q3`, by which the model can cite it."""
         numbered: list[Called] = []
         count = self.queried
         for one in outcomes:

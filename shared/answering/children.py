@@ -1,4 +1,4 @@
-"""Sub-agents of a run, reconstructed from its journal: their tasks, states and findings.
+"""Reconstructs the sub-agents of a run from its journal: their tasks, states and findings.
 
 A step that delegates stores its `Delegation` with its completion. The journal lines of a child carry the step
 and the child's index. The child's last state counts, updated by later findings, whether or not its turn
@@ -37,19 +37,19 @@ DOCUMENTS = "documents"
 
 @dataclass(frozen=True)
 class Child:
-    """A sub-agent's task and its last stored state, or the initial state if none is stored."""
+    """A sub-agent's task and its latest stored state, or the initial state if none is stored."""
 
     task: SubagentTask
     state: SubagentState
 
 
 async def find_delegation(journal: Journal, step: int) -> Delegation | None:
-    """Return the delegation that a step has stored, or None."""
+    """Return the delegation that a step stored, or None if it stored none."""
     return await journal.find(step, Delegation, DELEGATION)
 
 
 async def delegation_with(journal: Journal, place: SubagentPlace) -> tuple[Delegation, SubagentTask]:
-    """Return the delegation at a sub-agent's place together with the sub-agent's task.
+    """Return the delegation that a sub-agent belongs to, and the sub-agent's task.
 
     Raises:
         NotFoundError: the run has no such task.
@@ -68,7 +68,7 @@ async def delegations_of(journal: Journal) -> tuple[Delegation, ...]:
 
 
 async def children_of(journal: Journal, delegations: Sequence[Delegation]) -> tuple[Child, ...]:
-    """Return each delegated task with the state of its sub-agent, in the order of the delegations."""
+    """Return all tasks of the delegations, each with the state of its sub-agent."""
     return tuple(
         [
             Child(
@@ -83,7 +83,9 @@ async def children_of(journal: Journal, delegations: Sequence[Delegation]) -> tu
 
 
 async def find_state(journal: Journal, step: int, index: int) -> SubagentState | None:
-    """Return the state of a sub-agent with its latest findings, or None if no readable state is stored."""
+    """Return the last stored state of a sub-agent with its latest findings. Return None if none is stored or
+    it can't be read.
+    """
     lines = [
         line
         for line in journal.lines_of_child(step, index)
@@ -104,9 +106,7 @@ async def find_state(journal: Journal, step: int, index: int) -> SubagentState |
 
 
 def turn_results(journal: Journal, step: int, index: int) -> list[tuple[DoneLine, TurnResult]]:
-    """Return the journal lines and results of a sub-agent's completed turns, including failed attempts, in
-    order.
-    """
+    """Return the journal lines and results of a sub-agent's turns in order, including failed attempts."""
     lines = journal.lines_of_child(step, index)
     return [(line, TurnResult.from_payload(line.result)) for line in lines if isinstance(line, DoneLine)]
 
@@ -124,8 +124,8 @@ def completed_turn(journal: Journal, place: SubagentPlace, turn: TakeSubagentTur
 
 
 async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str, ...]:
-    """Return the orchestration instance ids of all sub-agents that a run has started, even while the run is
-    being deleted.
+    """Return the orchestration instance ids of all children that a run has started. Works even while the run
+    is being deleted.
     """
     try:
         events = events_of(await run_log.read(run_id))
@@ -140,8 +140,8 @@ async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str
 
 
 async def store_child_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
-    """Store the instance ids of a run's sub-agents, so that their histories can be purged after the journal
-    is deleted.
+    """Store the instance ids of a run's children, so that their histories can still be purged after the
+    journal is deleted.
     """
     if ids:
         await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())

@@ -1,4 +1,4 @@
-"""Access to the sources behind citations, checked against the user's current permissions.
+"""Returns the sources behind citations, if the user's current permissions allow it.
 
 Every request checks the index and the document's state, so revoked permissions apply at once. Citations of
 other users' runs return nothing, and the response doesn't reveal the reason.
@@ -28,7 +28,7 @@ from shared.tools.registry import Binding, run_query_of
 async def own_citation(
     run_id: str, n: int, doc_id: str, user: UserContext, services: AnsweringServices
 ) -> Citation | None:
-    """Return citation `n` of the user's own run, or None if it can't be shown. The reason is not revealed."""
+    """Return citation `n` of the user's own run, or None if it doesn't exist or the user may not see it."""
     if not n or not re.fullmatch(ID_PATTERN, run_id):
         return None
     record = await services.runs.get(run_id)
@@ -55,7 +55,7 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
 
 
 async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
-    """Return whether the user may read every document whose tables the citations refer to.
+    """Return whether the user may read all documents with tables that the citations were computed from.
 
     The view itself checks access to other kinds of citations.
     """
@@ -64,8 +64,8 @@ async def _may_see(citations: Sequence[Citation], user: UserContext, services: A
 
 
 async def block_text(block_id: str, user: UserContext, services: AnsweringServices) -> str:
-    """Return the text or image caption of a block, or an empty string if the user can't read it or it no
-    longer exists.
+    """Return the text or image caption of a block, or "" if the block doesn't exist or the user can't read
+    it.
     """
     index = SecuredIndex(services.content_index, user, services.documents)
     blocks = await BlockLookup(index).get_many([block_id])
@@ -75,7 +75,7 @@ async def block_text(block_id: str, user: UserContext, services: AnsweringServic
 async def source_rows(
     citation: Citation, user: UserContext, services: AnsweringServices
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the non-empty cells of the table rows from which a cited value was calculated.
+    """Return the table rows from which a cited value was calculated, each without its empty cells.
 
     Returns:
         An empty tuple if the citation has no source rows or the document has been replaced since.

@@ -1,5 +1,5 @@
-"""Concurrency limit and circuit breaker for sub-agents, stored in one row that all instances update by
-compare-and-swap.
+"""Limits the number of concurrent sub-agents and pauses them after failures. All instances share one stored
+row, updated by compare-and-swap.
 
 A writer that loses the race for the row reads it again after a jittered wait, up to a limit of attempts and
 time. Functions whose result an answer needs (`read_control`, `grant`) raise if the store fails, and the
@@ -7,7 +7,7 @@ policy then starts no sub-agent. Functions that only record (`begin`, `settle`, 
 unreleased slot expires.
 """
 
-# Deferred annotations, so that starting the app doesn't build every model.
+# Deferred annotations speed up the start of the app, because pydantic then builds models on first use.
 from __future__ import annotations
 
 import asyncio
@@ -54,7 +54,8 @@ _RECORD_LIMIT_S = 10.0
 
 
 class Lease(Model):
-    """The concurrency slot of one sub-agent, held until the sub-agent ends or the lease expires.
+    """The concurrency slot of one sub-agent, which is free again when the sub-agent ends or the lease
+    expires.
 
     Attributes:
         begun: whether the sub-agent has started; before that it waits for its first turn.
@@ -68,7 +69,7 @@ class Lease(Model):
 
 
 class ControlState(Model):
-    """Contents of the row that all instances share: leased slots and recent outcomes.
+    """Contents of the row that all instances share: leased slots and recent outcomes of sub-agents.
 
     Attributes:
         outcomes: newest outcomes since the circuit was last closed, oldest first; True = success.
@@ -83,7 +84,7 @@ class ControlState(Model):
 
 
 class ControlView(Model):
-    """State of the slots and the circuit breaker, as reported to the delegation policy and to operators.
+    """Summary of the slots and the circuit breaker for the delegation policy and for operators.
 
     Attributes:
         circuit: `open` = paused; `half_open` = one sub-agent is allowed as a probe.
@@ -132,7 +133,8 @@ def view(state: ControlState, limits: SubagentSettings, now: datetime) -> Contro
 def with_leases(
     state: ControlState, deadlines: Mapping[str, datetime], limits: SubagentSettings, now: datetime
 ) -> ControlState | None:
-    """Return the state with one slot leased per sub-agent, or None if they can't all be started now.
+    """Return the state with one more slot leased for each sub-agent, or None if not all of them can start
+    now.
 
     Idempotent: sub-agents that have a slot keep it.
 
@@ -155,8 +157,8 @@ def with_leases(
 
 
 def with_begun_lease(state: ControlState, child_id: str) -> ControlState:
-    """Return the state with the sub-agent marked as started. It is unchanged if the sub-agent holds no
-    slot.
+    """Return the state with the lease of this sub-agent marked as started. Without a lease, the state is
+    unchanged.
     """
     leases = tuple(
         lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
@@ -168,7 +170,8 @@ def with_begun_lease(state: ControlState, child_id: str) -> ControlState:
 def with_outcomes(
     state: ControlState, ends: Iterable[SubagentEnd], limits: SubagentSettings, now: datetime
 ) -> ControlState:
-    """Return the state after releasing the slots of ended sub-agents and recording their outcomes.
+    """Return the state without the slots of ended sub-agents, and with their outcomes recorded for the
+    circuit breaker.
 
     Idempotent: an outcome counts once, with its slot. While the circuit is not closed, only the probe's
     outcome counts; the other sub-agents started earlier.
@@ -183,7 +186,9 @@ def with_outcomes(
 
 
 def without_leases(state: ControlState, child_ids: Iterable[str]) -> ControlState:
-    """Return the state after releasing slots without recording outcomes, as for cancelled sub-agents."""
+    """Return the state without the slots of these sub-agents. Their outcomes are not recorded, for example
+    because they were cancelled.
+    """
     ids = set(child_ids)
     return state.model_copy(
         update={"leases": tuple(lease for lease in state.leases if lease.child_id not in ids)}
@@ -213,16 +218,16 @@ def _alive(leases: Sequence[Lease], now: datetime) -> tuple[Lease, ...]:
 
 
 class ControlStore:
-    """Storage of the control row shared by all instances. The row's etag serves as the revision of the
-    state.
-    """
+    """Access to the row that all instances share. The row's etag serves as the revision of the state."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.turn = asyncio.Lock()  # serialises changes in this process, so only other processes can conflict
+        # serialises changes within this process, so that only other processes can cause conflicts
+        self.turn = asyncio.Lock()
 
     async def read(self) -> ControlState:
-        """Read the state and its revision. A missing row gives an empty state without a revision.
+        """Read the state and its revision. If the row doesn't exist, return an empty state without a
+        revision.
 
         Raises:
             DependencyError: the row is damaged or was written by a later version.
@@ -233,7 +238,7 @@ class ControlStore:
         try:
             state = ControlState.from_stored(joined_text(entity))
         except ValidationError:
-            # Not treated as empty: the number of running sub-agents is unknown.
+            # An unreadable row doesn't mean that no sub-agent is running, so an empty state would be wrong.
             raise DependencyError(
                 "The record of running sub-agents cannot be read.",
                 f"Delete the row in table {SUBAGENT_CONTROL_TABLE}; the next sub-agent creates a new one.",
@@ -253,7 +258,7 @@ class ControlStore:
 
 
 async def read_control(settings: Settings, store: ControlStore, without: str | None = None) -> ControlView:
-    """Return how many sub-agents are running and whether more may start.
+    """Return how many sub-agents are running, how many are waiting, and how many more may start.
 
     Args:
         without: prefix of the ids of sub-agents to exclude; None excludes none.
@@ -271,7 +276,7 @@ async def read_control(settings: Settings, store: ControlStore, without: str | N
 async def grant(
     settings: Settings, store: ControlStore, deadlines: Mapping[str, datetime], now: datetime
 ) -> bool:
-    """Acquire a slot for every sub-agent and return True, or acquire none and return False. Idempotent.
+    """Lease a slot for every sub-agent and return True, or lease none and return False. Idempotent.
 
     Return False if the limit is reached or the circuit is open. At most `ControlView.free` slots can be
     granted.
@@ -289,8 +294,8 @@ async def begin(store: ControlStore, child_id: str) -> None:
 
 
 async def settle(settings: Settings, store: ControlStore, ends: Sequence[SubagentEnd]) -> None:
-    """Release the slots of ended sub-agents and record each outcome once for the circuit breaker. Never
-    raises.
+    """Release the slots of ended sub-agents and record each outcome once for the circuit breaker. Errors are
+    logged, never raised.
     """
     now = datetime.now(UTC)
     await _update_quietly(store, lambda state: with_outcomes(state, ends, settings.subagents, now), "settle")

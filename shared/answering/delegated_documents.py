@@ -1,4 +1,4 @@
-"""Documents that a delegation covers: their ids, size and readability for the user."""
+"""Determines the documents of a delegation: their ids, their size and whether the user may read them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from shared.tools.searches import StepSearches, caller_limits
 MOST_DOCUMENTS = 6
 # Time limit of a lookup for which the answer waits. After a timeout, no sub-agent is started.
 LOOKUP_TIMEOUT_S = 2.0
-# Minimum score as a share of the best. Unrelated passages reached a third to a half of it.
+# Minimum score as a share of the best score. Unrelated passages reached a third to a half of the best score.
 _NEAR_BEST = 0.5
 # Tokens on a typical page of prose. Not measured.
 _PAGE_TOKENS = 500
@@ -35,7 +35,7 @@ _MOST_SERIES = 2
 
 @dataclass(frozen=True)
 class DelegationRequest:
-    """Input of a delegation decision: the question and its evidence before the answer is written.
+    """Input of a delegation decision: a question and its evidence before the answer is written.
 
     Attributes:
         series: further documents of the series found as evidence for a comparison.
@@ -60,13 +60,12 @@ class DelegationRequest:
 
     @property
     def question(self) -> str:
-        """The question to delegate, understandable without the conversation."""
+        """The question to delegate. It can be understood without the conversation."""
         return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
-    """Return the ids of the target documents: the documents named by the model, or else by the question or by
-    the caller.
+    """Return the ids of the documents named by the model, or else by the question, or else by the caller.
 
     Documents named by the question don't count if the evidence was also searched elsewhere.
     """
@@ -76,7 +75,7 @@ def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
 
 
 def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
-    """Return the ids of the documents to which a sub-agent is restricted. An empty tuple means no
+    """Return the ids of the documents to which sub-agents are restricted. An empty tuple means no
     restriction.
 
     These are the named documents. A comparison of editions without named documents is limited to the editions
@@ -85,11 +84,12 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
     hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in _fitting(delegation_request.evidence.hits)))
     targets = target_documents(delegation_request)
     if not targets:
-        # A comparison need not be about documents: a third document may describe what is compared.
+        # The subjects of a comparison need not be documents. A third document may describe both of them.
         is_of_editions = compared and _series(delegation_request)
         return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS or delegation_request.stored.every_ids:
-        return targets  # all documents of a kind are divided between several sub-agents
+        # not truncated, because all documents of a kind are divided between several sub-agents
+        return targets
     best = [doc_id for doc_id in hit_ids if doc_id in targets]
     return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
 
@@ -100,13 +100,13 @@ def text_tokens(text: str) -> int:
 
 
 def _fitting(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits whose score is close to the best score, dropping weak matches."""
+    """Return the hits whose score is close to the best one, in order. Weaker matches are dropped."""
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
     return [hit for hit in hits if hit.score >= least]
 
 
 def _series(delegation_request: DelegationRequest) -> list[str]:
-    """Return each document series with several relevant documents in the evidence."""
+    """Return each document series of which the evidence contains several relevant documents."""
     filenames = {hit.doc_id: hit.filename for hit in _fitting(delegation_request.evidence.hits)}
     return list(repeated_series(filenames.values()))
 
@@ -114,8 +114,8 @@ def _series(delegation_request: DelegationRequest) -> list[str]:
 async def with_documents(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> DelegationRequest:
-    """Return the request completed with the other documents of a compared series and the size of the target
-    documents.
+    """Return the request with the other documents of the compared series and the size of the target documents
+    in tokens. Other kinds of questions are returned unchanged.
 
     Documents whose page count shows that they don't fit into a prompt are not measured.
     """
@@ -154,13 +154,14 @@ async def _total_tokens(request: RunRequest, doc_ids: Sequence[str], services: S
 
 
 def doc_scope(delegation_request: DelegationRequest) -> DocScope:
-    """Return which documents the question is about, and how much of them must be read."""
+    """Return which documents the question is about, and how much of them must be read to answer it."""
     plan, evidence = delegation_request.stored.plan, delegation_request.evidence
     targets = target_documents(delegation_request)
-    # The caller's choice only limits the search; the question is about the documents that it names.
+    # A restriction by the caller only limits the search. The question is about the documents that it names
+    # itself.
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
     evidence_tokens = sum(text_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
-    # Phrases such as "in these filings" or "in each period", with evidence from several editions of a series.
+    # True for phrases such as "in these filings", if the evidence contains several editions of a series.
     is_about_editions = speaks_of_editions(delegation_request.question) and bool(_series(delegation_request))
     return DocScope(
         target_doc_ids=targets,
@@ -184,7 +185,7 @@ async def may_read_targets(delegation_request: DelegationRequest, services: Suba
 async def rest_of_series(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> tuple[str, ...]:
-    """Return the readable documents of every series that appears more than once in the evidence.
+    """Return the ids of further readable documents of each series that occurs more than once in the evidence.
 
     "How did it change over the quarters?" is about the whole series, but the best passages come from only a
     few of its documents. A failed lookup is ignored, because a comparison works without them.

@@ -1,4 +1,4 @@
-"""Decision whether to delegate a question to sub-agents, and reservation of their slots.
+"""Decides whether to delegate a question to sub-agents, and leases slots for them.
 
 The policy first decides as if no other sub-agent were running, which needs no store. Only if it would
 delegate, it decides again with the state of the control table. Slots are acquired by compare-and-swap; if
@@ -55,7 +55,7 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
-# Estimated tokens of the planning call, whose instructions have about 450.
+# Estimated tokens of the planning call. Its instructions take about 450.
 _PLANNING_TOKENS = 1_000
 # Attempts to acquire slots. After the last one, the question is answered without sub-agents.
 _TRIES = 3
@@ -113,14 +113,14 @@ async def decide_delegation(
         event,
         delegation,
         starts_of(delegation.tasks),
-        # Sub-agents stop at their deadline, which is extended if their worker crashed.
+        # Sub-agents stop at their deadline. The grace period covers a restart after a worker crash.
         max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
 
 
 def _advice(decision: DelegationPolicyOutput) -> str:
-    """Return advice for the model if the question needs extensive reading; otherwise return an empty
-    string.
+    """Return advice that the model should delegate if the question needs extensive reading, or "" if it
+    doesn't.
     """
     reasons = " ".join(REASON_WORDS[code] for code in decision.reason_codes if code in _ADVISED)
     if decision.decision != "delegate" or not reasons:
@@ -142,7 +142,7 @@ def _refusal(decision: DelegationPolicyOutput) -> ToolResult:
 
 @dataclass
 class _Decision:
-    """A delegation decision together with its inputs."""
+    """A delegation decision in progress, with its inputs."""
 
     request: DelegationRequest
     journal: Journal
@@ -165,7 +165,7 @@ class _Decision:
         max_active = settings.subagents.max_active
 
         def ask(view: ControlView) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
-            # Read the clock last, because the lookups took time.
+            # Read the clock here, because the lookups above took time.
             now = datetime.now(UTC)
             budget = budget_of(self.request, settings, tokens, now)
             situation = self._situation(budget, started, cost_usd, readable, view)
@@ -189,7 +189,7 @@ class _Decision:
                     language=request.stored.plan.language,
                 )
                 return decided, delegation
-        # Other instances won every race: decide as if no slot were free.
+        # Other instances took the free slots each time, so decide as if none were free.
         return ask(ControlView(active=max_active))[0], None
 
     def _situation(
@@ -201,8 +201,8 @@ class _Decision:
             policy_input=describe(request, settings, budget, control),
             settings=settings,
             installed_profiles=installed,
-            # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
-            # back to a simpler profile.
+            # The search tools were just used successfully. The web search isn't tested: if it fails, the
+            # sub-agent continues with a simpler profile.
             healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
             targets_readable=readable and not request.stored.names_only_missing,
             circuit_closed=control.circuit_closed,
@@ -219,8 +219,8 @@ def describe(
 ) -> DelegationPolicyInput:
     """Build the input of the delegation policy."""
     request, limits = delegation_request.request, settings.subagents
-    # Report a full set of slots as the limit of active sub-agents, unless waiting ones fill the queue: then
-    # the policy reports the limit of the queue.
+    # If no slot is free, report the maximum number of active sub-agents, so that the policy names that limit.
+    # If the queue is full, the policy names the queue limit instead.
     is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
     departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
     return DelegationPolicyInput(
@@ -247,8 +247,8 @@ def describe(
 
 
 def retrieval_stats(evidence: Evidence) -> RetrievalStats:
-    """Return statistics on the reliability of the evidence. Scores are clamped to 0..1 because of
-    rounding.
+    """Return statistics from which the policy judges the reliability of the evidence. Scores are clamped to
+    0..1, because rounding may exceed it.
     """
     if not evidence.hits:
         listed = len(evidence.records)
@@ -296,8 +296,8 @@ def planning_tokens(request: RunRequest) -> int:
 
 
 async def used_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, int, float]:
-    """Return the number of sub-agents that earlier steps started, their total tokens, and their total cost
-    in US dollars.
+    """Return the number, total tokens and total cost in US dollars of the sub-agents that earlier steps
+    started.
 
     A sub-agent that stored no state counts with its whole budget, because it may have used it.
     """

@@ -1,4 +1,4 @@
-"""Splitting of a delegation into tasks, one per sub-agent.
+"""Splits a delegation into tasks, one per sub-agent.
 
 A doc_reader reads a few documents in depth, so several documents are divided between several doc_readers.
 Every other profile runs as a single sub-agent on all of its documents.
@@ -13,7 +13,7 @@ from shared.answering.situation import Situation
 from shared.answering.subagent_models import SubagentStart, SubagentTask
 from shared.runs.models import ProfileName
 
-# Maximum number of passages that one request can read.
+# Maximum number of passages that can be fetched in one request.
 _MOST_KNOWN = 50
 
 
@@ -28,7 +28,7 @@ def tasks_of(
     situation: Situation,
     now: datetime,
 ) -> tuple[SubagentTask, ...]:
-    """Return one task per sub-agent, or no tasks unless the policy decided to delegate."""
+    """Return one task per sub-agent, or an empty tuple if the policy decided not to delegate."""
     if decided.decision != "delegate" or decided.selected_profile is None:
         return ()
     profile = decided.selected_profile
@@ -57,7 +57,7 @@ def tasks_of(
 
 
 def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
-    """Return the start parameters that the orchestration needs for each sub-agent."""
+    """Return the parameters that the orchestration needs to start each sub-agent."""
     return tuple(
         SubagentStart(
             run_id=task.run_id,
@@ -70,7 +70,9 @@ def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
 
 
 def _count(profile: ProfileName, documents: Sequence[str], situation: Situation) -> int:
-    """Return the number of sub-agents: as many as can each get the minimum budget, and at least one."""
+    """Return the number of sub-agents to start: at most one per document, only as many as can have the
+    minimum budget, and at least one.
+    """
     if profile != "doc_reader":
         return 1
     least_cost_usd = situation.settings.budgets.min_remaining_cost_to_delegate_usd

@@ -1,4 +1,4 @@
-"""Execution of the tool calls of the main agent's previous turn, at the beginning of its next one.
+"""Executes the tool calls of the main agent's previous turn, at the beginning of its next turn.
 
 The script itself performs some calls: questions to the user, delegations, and web calls that need the user's
 consent. Their results come from the journal.
@@ -31,7 +31,7 @@ async def make_calls(
     time: StepTime,
     event_log: EventLog,
 ) -> None:
-    """Execute the calls of earlier turns that have no stored results, and add their results to `question`.
+    """Execute the calls of earlier turns whose results are not stored yet, and add the results to `question`.
 
     Args:
         steps: the steps of the earlier turns, in order.
@@ -52,7 +52,9 @@ async def make_calls(
 
 
 def _outside(context: StepContext, question: TurnQuestion) -> Outside:
-    """Return restrictions on web calls that prevent text read by the model from being sent to other sites."""
+    """Return rules for web calls, so that text from documents which the model has read can't leak to other
+    sites.
+    """
     before, request, evidence = question.before, question.request, question.shown
     calls = [item for turn in before.turns for item in turn.calls]
     web_call_ids = {item.call.call_id for item in calls if item.call.name in OUTSIDE_TOOLS}
@@ -65,7 +67,7 @@ def _outside(context: StepContext, question: TurnQuestion) -> Outside:
     ]
     records = {record.doc_id: record for record in evidence.records}
     queried = (doc_id for results in before.results for doc_id in results.table_doc_ids)
-    # Workspace files may contain text that earlier runs read from unknown documents.
+    # Files of the code workspace may contain text that earlier runs read from unknown documents.
     files = [item.call.name for item in calls if reads_files(item)]
     doc_ids = [*(hit.doc_id for hit in evidence.blocks), *queried, *records, *files]
     return outside_of(
@@ -84,7 +86,7 @@ def _outside(context: StepContext, question: TurnQuestion) -> Outside:
 async def _results_of_script(
     context: StepContext, step: int, turn: Turn, question: TurnQuestion, event_log: EventLog
 ) -> dict[str, HeldResult]:
-    """Return the results of the turn's calls that the script has performed, by call id."""
+    """Return results for those calls of a turn that the script performs instead of a tool, by call id."""
     before = question.before
     if turn.asks_consent:
         return _results_of_consent(turn, granted=bool(before.web_allowed))
@@ -100,7 +102,9 @@ async def _results_of_script(
 async def _result_of_delegation(
     context: StepContext, step: int, question: TurnQuestion, event_log: EventLog
 ) -> HeldResult:
-    """Return the readable results of a step's sub-agents, and add them to the question's evidence."""
+    """Return the results of a step's sub-agents that the user may read, and add them to the question's
+    evidence.
+    """
     evidence = question.shown
     collected = await collected_once(context, step, evidence)
     documents = await context.searches.readable(collected.doc_ids, question.request)
@@ -117,8 +121,8 @@ async def _result_of_delegation(
 
 
 def _results_of_consent(turn: Turn, *, granted: bool) -> dict[str, HeldResult]:
-    """Return results for the web calls that must not run now: all of them if consent was denied, otherwise
-    only a delegation, which the next turn repeats.
+    """Return results for the web calls that must not be made now. If consent was denied, these are all web
+    calls; if granted, only a delegation, because the next turn requests it again.
     """
     pending = held_call(turn)
     delegations = [pending[0]] if pending else []

@@ -1,4 +1,4 @@
-"""Execution of a single step of a run, used by both the durable and the inline driver."""
+"""Performs a single step of a run, for both the durable and the inline driver."""
 
 from contextlib import suppress
 from typing import assert_never
@@ -38,7 +38,7 @@ from shared.runs.run_files import RunFiles
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
-    """Perform a step within the run's token budget, and charge its model calls to the user who owns the run.
+    """Perform a step within the run's token budget, and charge its model calls to the owner of the run.
 
     Tokens reserved for a call that was lost with its worker count as used. Expected failures are returned as
     `StepFailed`; defects are raised.
@@ -52,7 +52,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
         case OpenDocument() | ReadWindows() | ReduceDocument() as action:
             return await perform_document_step(step_input.place, action, services)
     charge: Charge | None = None
-    # If the request is missing, the step itself reports it.
+    # If the request can't be read, the step itself reports the error.
     with suppress(GroundworkError):
         request = await RunFiles(services.blobs, step_input.run_id).request()
         services = _services_of_agent(request, services)
@@ -68,7 +68,9 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
-    """Return services configured with the model and limits of the agent in the request, if there is one."""
+    """Return services with the model and limits of the run's agent. Without an agent, return them
+    unchanged.
+    """
     agent = request.agent
     if agent is None:
         return services
@@ -77,7 +79,7 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 
 
 class _RunStep(Attempt[StepResult]):
-    """An attempt at a step of a run, as opposed to a step of a child."""
+    """An attempt at a step of a run itself. Its children have other attempts."""
 
     def __init__(self, context: StepContext) -> None:
         super().__init__(context.journal)
@@ -88,7 +90,7 @@ class _RunStep(Attempt[StepResult]):
         await self._context.read_journal()
 
     def stored_result(self) -> StepResult | None:
-        """Return the stored result of the step, or None if the journal contains no completion of it."""
+        """Return the stored result of the step, or None if no attempt has completed it."""
         line = self.journal.completion(self._context.action.step)
         return None if line is None else StepResult.from_payload(line.result)
 
@@ -100,15 +102,15 @@ class _RunStep(Attempt[StepResult]):
         return self._result(await _perform(context))
 
     async def result_after_end(self) -> StepResult:
-        """Update the record of a run that has ended, and return RunClosed. The process that ended the run may
-        have died before it updated the record.
+        """Update the record of a run that has ended, and return RunClosed. The writer of the last event may
+        have died before it could update the record.
         """
         with suppress(GroundworkError):
             await project_run(self._context.run_id, self._context.services)
         return self._result(RunClosed())
 
     async def result_after_error(self, error: GroundworkError) -> StepResult:
-        """Tell clients to discard the events of this step, and return the failure as the result."""
+        """Tell clients to discard the events of this step, and return the error as the result."""
         context = self._context
         if isinstance(error, StaleAttemptError):
             message = "Another attempt at this step started and did not finish."

@@ -1,5 +1,4 @@
-"""Conversion of a sub-agent's report to findings. Statements count as proved only if their quotations are
-found.
+"""Converts a sub-agent's report to findings. A statement counts as proved only if its quotation is found.
 
 The kind of a report's items (`shared.answering.subagent_models`) determines how they are converted, so
 reports made of these kinds need no code of their own. A quotation counts if it occurs in a text passage, or
@@ -24,7 +23,7 @@ from shared.tools.models import WebHit
 
 
 def read_partial(text: str) -> Mapping[str, Any] | None:
-    """Parse a JSON object that may still be incomplete; return None if there is none.
+    """Parse a JSON object whose end may still be missing. Return None if `text` contains no object.
 
     An incomplete last value is dropped, so the innermost list or object may lack fields. Text before the
     object, such as the fence of a code block, is skipped.
@@ -40,18 +39,17 @@ def read_partial(text: str) -> Mapping[str, Any] | None:
 
 
 def is_whole(fields: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
-    """Return whether the model began every part of its report, so that at most the last part is
-    incomplete.
-    """
+    """Return whether the report contains all of its parts. The last part may still be incomplete."""
     return fields is not None and report.model_fields.keys() <= fields.keys()
 
 
-# Findings per report: more than the prompts ask for, so it only limits a model that repeats itself.
+# Maximum number of findings per report. Prompts ask for fewer, so this only stops a model that repeats
+# itself.
 MAX_FINDINGS = 40
 MAX_TEXT_CHARS = 600
 _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
-# Number of documents that a similarity or a conflict needs.
+# Minimum number of documents that must prove a similarity or a conflict.
 _TWO = 2
 # Marks a statement whose quotation no document contains.
 _UNPROVED = "(not proved)"
@@ -59,7 +57,7 @@ _UNPROVED = "(not proved)"
 
 @dataclass
 class Material:
-    """The passages, pages and records shown to a model, against which its quotations are checked. Results are
+    """The passages, web pages and records shown to a model, in which its quotations must occur. Results are
     cached.
     """
 
@@ -70,8 +68,8 @@ class Material:
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:
-        """Find a quotation in document `doc_id`, or else in another document, and return its proof or
-        None.
+        """Return the proof for a quotation, or None if it isn't found. Document `doc_id` is searched first,
+        then the others.
         """
         key = (doc_id, quote)
         if key not in self._proved:
@@ -79,7 +77,7 @@ class Material:
         return self._proved[key]
 
     def prove_page(self, url: str, quote: str) -> FoundProof | None:
-        """Find a quotation on the web page `url` and return its proof, or None."""
+        """Return the proof for a quotation on the web page `url`, or None if the page doesn't contain it."""
         page = next((page for page in self.pages if page.url == url), None)
         alignment = self._align(quote, url, page.text) if page is not None else None
         if page is None or alignment is None:
@@ -107,7 +105,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Proved:
-    """Findings of a report after its quotations were checked.
+    """Findings of a report whose quotations were checked.
 
     Attributes:
         dropped: number of quotations that were not found.
@@ -119,7 +117,7 @@ class Proved:
 
 
 def proved_report(report: type[BaseModel], fields: Mapping[str, Any], material: Material) -> Proved:
-    """Convert a complete or partial report to checked findings. Invalid items are skipped."""
+    """Convert a complete or partial report to checked findings. Skip invalid items."""
     findings: list[Finding] = []
     uncertainty: list[str] = []
     dropped = 0
@@ -139,8 +137,8 @@ def proved_report(report: type[BaseModel], fields: Mapping[str, Any], material: 
 
 
 def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Remove repeated statements. The finding with more proofs is kept, at the position of the first
-    occurrence.
+    """Return the findings without repeated statements. Of equal statements, the one with the most proofs is
+    kept, at the position of the first.
     """
     unique: dict[tuple[str, str], Finding] = {}
     for finding in findings:
@@ -152,13 +150,13 @@ def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Collapse white space and truncate the text to `most` characters at a word boundary."""
+    """Return the text on one line, truncated to about `most` characters at a word boundary."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
 
 
 def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each valid item of a report with the name of its part. Invalid items are skipped."""
+    """Yield each valid item of a report with the name of its part. Skip invalid and incomplete items."""
     for name, described in report.model_fields.items():
         values = values_by_part.get(name)
         kind = get_args(described.annotation)[0]
@@ -166,12 +164,12 @@ def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterat
             try:
                 yield name, _adapter(kind).validate_python(value)
             except ValidationError:
-                continue  # The item is still incomplete, or invalid.
+                continue  # The item is incomplete because the report is still streaming, or it is invalid.
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)  # cached: a report is parsed several times per second while it streams
+    return TypeAdapter(kind)  # cached, because a streamed report is parsed several times per second
 
 
 Read = tuple[Finding | None, int]
@@ -194,7 +192,7 @@ def _claim(part: str, item: Claim, material: Material) -> Read:
 
 def _backed(_: str, item: BackedClaim, material: Material) -> Read:
     proofs, dropped = _proofs(item.proofs, material)
-    # The confidence of an unproved claim, and NaN, count as zero.
+    # The confidence is zero if the claim is unproved or the model's value is NaN.
     confidence = min(max(item.confidence, 0.0), 1.0) if proofs and not isnan(item.confidence) else 0.0
     text = one_line(item.text)
     return Finding(kind="claim", text=text, confidence=confidence, proofs=proofs), dropped
@@ -216,7 +214,9 @@ def _contrast(part: str, item: Contrast, material: Material) -> Read:
 
 
 def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
-    """Return the kind of a contrast. It is a conflict only if at least two documents prove it."""
+    """Return the kind of a contrast: "conflict" if at least two documents prove it, "difference" if it has at
+    least two sides, else "claim".
+    """
     if part == "conflicts" and proved_documents >= _TWO:
         return "conflict"
     return "difference" if sides >= _TWO else "claim"

@@ -1,4 +1,4 @@
-"""Inline driver: runs an agent's script within one process, for the Python API and tests."""
+"""Runs the script of an agent within one process, for the Python API and for tests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +25,8 @@ async def run_to_end(
     results: Results = (),
     children: RunChildren | None = None,
 ) -> Results:
-    """Run a question until its run is closed or waits for an answer. The request must be stored.
+    """Run a question until the run is closed or waits for the user's answer, and return the results of all
+    commands. The request must be stored.
 
     To resume a waiting run (`waits(results)`), call this again with its results and an additional
     `AnswerArrived` or `AnswerTimedOut`.
@@ -49,7 +50,7 @@ async def run_to_end(
 
 
 def waits(results: Results) -> bool:
-    """Return whether the results end with a clarifying question that awaits a reply."""
+    """Return whether a run with these results has asked a question and now waits for the reply."""
     return isinstance(next_command(results), Reply)
 
 
@@ -63,7 +64,7 @@ async def _perform(run_id: str, services: AnsweringServices, step: Step) -> Step
 async def run_children(
     starts: Sequence[SubagentStart], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
-    """Run sub-agents concurrently until all have ended or `until` passes. Results are in the order of
+    """Run sub-agents concurrently until all have ended or `until` passes. Return their ends in the order of
     `starts`.
 
     Late sub-agents are cancelled; their stored findings remain.
@@ -81,7 +82,7 @@ async def run_children(
 
 
 async def run_child(start: SubagentStart, services: AnsweringServices) -> SubagentEnd:
-    """Run a sub-agent to its end."""
+    """Run a sub-agent until it reports or fails, and return its end."""
     script = run_agent(SubAgent(start))
     result: StepResult | None = None
     with span(f"run_sub_agent {start.profile}", {"run_id": start.run_id, "child": start.index}):

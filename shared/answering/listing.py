@@ -1,9 +1,8 @@
-"""Selection of the documents for a listing or a question about documents, using the filters of its plan.
+"""Selects the documents for a listing, or for a question about documents, by the filters of its plan.
 
 Fields with a closed vocabulary (file type, language, dates) are filtered as given. Document types,
-departments,
-authors and tags are free text: a filter selects the existing values that contain its words. If there are
-none, the filter isn't applied, because the documents may use other words, and the prompt says so.
+departments, authors and tags are free text: a filter selects the existing values that contain its words. If
+there are none, the filter isn't applied, because the documents may use other words, and the prompt says so.
 """
 
 import re
@@ -43,7 +42,7 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
     if matches and plan.query_type == "METADATA_SEARCH" and not applied:
         records, total = tuple(matches), None
     else:
-        # The best matches come first. `total` includes the documents that don't fit.
+        # The best matches come first. `total` also counts documents beyond the limit.
         total = all_count
         records = tuple({record.doc_id: record for record in [*matches, *newest]}.values())[:_LISTED]
     return Evidence(
@@ -59,11 +58,11 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
 async def every_document(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> tuple[DocumentRecord, ...]:
-    """Return all readable documents of the kind that the question asks about (such as "all contracts"),
-    newest first.
+    """Return the readable documents of the kind that the question asks about, such as "all contracts", newest
+    first. At most 50 are returned.
 
-    At most 50. These have the kind's words in their names or types, and pass the plan's filters. If no
-    document has the words, which may be in another language, all that pass the filters are returned.
+    They have the kind's words in their names or types, and match the filters of the plan. If no document has
+    these words, which may be in another language, all documents that match the filters are returned.
     """
     kind = plan.every.strip()
     if not kind or plan.query_type not in _READING:
@@ -85,7 +84,7 @@ def _date_and_name(record: DocumentRecord) -> tuple[str, str]:
 async def _applied(
     request: RunRequest, values_by_field: Mapping[FilterField, Sequence[str]], documents: DocumentSearch
 ) -> Filters:
-    """Convert those filters of the plan that can be applied to search conditions."""
+    """Return the search conditions for those filters of the plan that can be applied."""
     free_fields = sorted(values_by_field.keys() & _FREE_WORDS)
     limits = caller_limits(request)
     values = (await documents.facets(free_fields, limits, _MAX_VALUES))[0] if free_fields else {}
@@ -109,7 +108,7 @@ def conditions_of(
         zone: the user's time zone.
     """
     if field in DATE_FIELDS:
-        # A printed date is a calendar day without a time zone.
+        # A date printed in a document is a calendar day without a time zone.
         return _days(texts, zone if field == "upload_date" else UTC)
     if field in _FREE_WORDS:
         existing = [str(value.value) for value in values.get(field, ())]
@@ -132,8 +131,8 @@ def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
 
 
 def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
-    """Return the date range from the start of the first day to the end of the last day. A single day is
-    both.
+    """Return the range from the start of the first day to the end of the last day. A single date is both.
+    Return None if a date is invalid or both are missing.
     """
     try:
         first, last = (
@@ -147,7 +146,8 @@ def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
 
 
 def _matching_values(text: str, existing: Sequence[str]) -> list[str]:
-    """Return the existing values equal to one of the words, or similar values if none is equal.
+    """Return the existing values that equal `text` in words. If there are none, return values that contain
+    its words, or else have it as initials.
 
     Similar values contain the words, or have them as initials.
     """

@@ -1,4 +1,4 @@
-"""Execution of what a turn requested: its tool calls, and one search per gap in the answer.
+"""Executes the requests of a turn: its tool calls, and one search for each gap in the answer.
 
 Each block is shown once, in `<documents>` as in the first search. All other results are shown as JSON.
 """
@@ -36,12 +36,13 @@ from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import QueryStructuredData, is_computed
 
-# Passages that the search for one gap adds to the evidence. Not measured.
+# Maximum number of passages that the search for one gap adds to the evidence. Not measured.
 _GAP_BLOCKS = 6
-# In eight searches for gaps, the needed passages had .47 to .63. A passage with none of the meaning but the
-# best match of words, such as "document" or "state", gets KEYWORD_WEIGHT and a little more.
+# In eight searches for gaps, the needed passages scored .47 to .63. A passage unrelated in meaning that
+# matches the words best, such as "document" or "state", scores little more than KEYWORD_WEIGHT.
 _LEAST_GAP_SCORE = KEYWORD_WEIGHT + 0.15
-# Minimum score of such a passage, as a share of the best passage shown before. Not measured.
+# Minimum score of a passage found for a gap, as a share of the best score among passages shown before. Not
+# measured.
 _NEAR_SHOWN = 0.75
 # Maximum length of one tool result, about 4,000 tokens.
 _MAX_RESULT_CHARS = 16_000
@@ -58,7 +59,7 @@ async def look_up(
     event_log: EventLog,
     held: Mapping[str, HeldResult],
 ) -> TurnResults:
-    """Execute the tool calls of a turn and search for its gaps.
+    """Execute the tool calls of a turn and search for the gaps in its answer.
 
     Failures are returned as results for the model.
 
@@ -68,7 +69,7 @@ async def look_up(
     """
     request, evidence = question.request, question.shown
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
-    # Includes at most two model calls that draft SQL.
+    # A table query needs more time, because it makes up to two model calls that draft SQL.
     drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
 
     async def tell(events: Sequence[RunEvent]) -> None:
@@ -165,14 +166,15 @@ def _bound(
 ) -> Tool:
     if name in services.own_tools:
         return services.own_tools[name]
-    if name == Delegate.name:  # its arguments are invalid, otherwise the loop would have executed it
+    # called with invalid arguments; otherwise the script would have performed the delegation
+    if name == Delegate.name:
         return Delegate()
     return bound_tool(name, services, request.user, caller_limits(request), evidence, outside=outside)
 
 
 def _limits(question: TurnQuestion) -> Filters:
-    """Return search filters for a gap: the caller's restrictions and the documents that the question is
-    about.
+    """Return the filters of a search for a gap: the caller's restrictions, and the documents that the
+    question is about if the first search was limited to them.
     """
     limits = caller_limits(question.request)
     about = question.stored.every_ids or question.stored.doc_ids
@@ -182,7 +184,8 @@ def _limits(question: TurnQuestion) -> Filters:
 
 
 def relevant_to_gap(hits: Sequence[Hit], shown_ids: Collection[str], least: float) -> list[Hit]:
-    """Return the hits of a search for a gap that may close it.
+    """Return the hits of a gap search that may contain the missing information. Headings and weak matches are
+    dropped.
 
     The model found no answer in the passages that it has seen, so a passage that fits the gap much worse than
     one of these won't contain it either.
@@ -203,18 +206,19 @@ async def _search(
     time: StepTime,
     limit_s: float,
 ) -> list[Hit] | None:
-    """Search for a gap and return the best related blocks, or None if the search failed."""
+    """Search for a gap and return the best matching blocks, or None if the search failed."""
     request, limits = question.request, _limits(question)
     if any(
         document.reference.casefold() in gap.missing.casefold()
         for document in question.collected.evidence.missing
     ):
-        return []  # Other documents don't contain the text of a missing document.
+        # The gap is about a document that doesn't exist, so other documents don't contain the answer.
+        return []
     blocks = StepSearches(services).blocks(request, time)
     try:
         async with asyncio.timeout(limit_s):
             hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, limits)
-            # Scores are lower without embeddings, so the usual threshold would drop relevant hits.
+            # Without embeddings, all scores are lower, and the usual minimum would drop relevant hits.
             least = 0.0 if blocks.missed else _LEAST_GAP_SCORE
             shown_ids = {hit.block_id for hit in question.shown.blocks}
             return relevant_to_gap(hits, shown_ids, least)[:_GAP_BLOCKS]
