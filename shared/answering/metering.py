@@ -40,11 +40,11 @@ from shared.platform.language_models.models import (
 from shared.platform.telemetry import listen_for_usage
 from shared.platform.tokens import CHARS_PER_TOKEN
 
-# Tokens of a picture with 768 pixels per side, the size created by shared/documents/figures.py.
+# Estimated tokens of a picture of 768 pixels per side, the size that shared/documents/figures.py creates.
 PICTURE_TOKENS = 1000
-# Output tokens of a plan or one paragraph. With fewer left, no call is made.
+# Minimum output tokens for a useful call: a plan or one paragraph. With fewer left, no call is made.
 LEAST_OUTPUT = 200
-# German compounds have about 6. A higher ratio means that the model ignored its output limit.
+# German compound words have about 6. If a reply has more, the model ignored its output limit.
 MOST_CHARS_PER_TOKEN = 8
 
 
@@ -63,7 +63,7 @@ def charge_to(user_id: str, user_limits: UserLimitStore) -> Charge:
 
 @dataclass
 class _Call:
-    """Usage and limits of one model call."""
+    """Usage and limits of one model call in progress."""
 
     prompt_tokens: int
     limits: CallLimits
@@ -82,7 +82,9 @@ class _Call:
         self.reported += tokens
 
     def report_usage(self, usage: ModelUsage | None) -> None:
-        """Add the usage stated in the reply, unless the endpoint has already reported it."""
+        """Add the usage stated at the end of the reply, unless the endpoint has already reported it while
+        streaming.
+        """
         if usage is not None and not self.reported:
             self.report(usage.input_tokens + usage.output_tokens)
 
@@ -109,7 +111,7 @@ class MeteredChatModel(ChatModel):
         reserve: Charge | None = None,
         charge: Charge | None = None,
     ) -> None:
-        """Wrap `model` and count the tokens of its calls in `budget`.
+        """Wrap `model`, and count the tokens of its calls in `budget`.
 
         Args:
             reserve: records, before each call, the tokens that the attempt may have used after it. None:
@@ -124,7 +126,7 @@ class MeteredChatModel(ChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Return the model's structured output. Errors of the model are propagated."""
+        """Return the model's structured output for a prompt. Errors of the model are raised unchanged."""
         async with self._call(prompt, limits) as call:
             value = await self._model.parse(prompt, output, call.limits)
             call.chars = len(value.model_dump_json())
@@ -133,7 +135,9 @@ class MeteredChatModel(ChatModel):
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Yield pieces of structured output, then their usage."""
+        """Yield the structured output in pieces, followed by its usage. Raise OutputCutError if it exceeds
+        the output limit.
+        """
         async with (
             self._call(prompt, limits) as call,
             aclosing(self._model.stream_output(prompt, output, call.limits)) as pieces,
@@ -153,7 +157,9 @@ class MeteredChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """Yield pieces of the model's next turn. Raise OutputCutError if it exceeds its limit."""
+        """Yield the text of the model's next turn in pieces, followed by the whole turn. Raise OutputCutError
+        if it exceeds the output limit.
+        """
         async with self._call(messages, limits) as call:
             pieces = self._model.stream_turn(messages, tools, call.limits, may_call=may_call)
             async with aclosing(pieces):
@@ -173,7 +179,8 @@ class MeteredChatModel(ChatModel):
         )
         call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": reply_tokens}))
         reserved = prompt_tokens + reply_tokens
-        # Concurrent calls, such as the ranking of passages, may begin before this one ends.
+        # Reserve the tokens first, because concurrent calls, such as the ranking of passages, may begin
+        # before this call ends.
         self._budget.reserve(reserved)
         try:
             async with self._charge_user(reserved, call):
@@ -192,7 +199,7 @@ class MeteredChatModel(ChatModel):
         try:
             yield
         except (CallTimeoutError, ModelFixableError):
-            if not call.chars:  # Output that never arrived is billed as well, so assume the maximum.
+            if not call.chars:  # Output is billed even if it never arrived, so assume the maximum.
                 call.chars = int(call.limits.max_output_tokens * CHARS_PER_TOKEN)
             raise
         except Exception:
@@ -200,7 +207,7 @@ class MeteredChatModel(ChatModel):
             raise
         finally:
             if self._charge and charging:
-                # Shielded, so that a second cancellation doesn't lose the refund.
+                # Shielded, so that the refund is made even if the run is cancelled a second time.
                 await asyncio.shield(
                     run_in_background(_refund(self._charge, charging, call.tokens - reserved))
                 )

@@ -22,7 +22,7 @@ class Preparation(Model):
 
 
 class Gap(Model):
-    """Information that the model could not find in its evidence.
+    """Information that the model needed but did not find in its evidence.
 
     Attributes:
         missing: description of the missing information, used as a search query and shown to the reader.
@@ -64,7 +64,7 @@ class HeldResult(Model):
 
 
 class TurnResults(Model):
-    """Results of a turn's tool calls and of the searches for the gaps in its answer.
+    """Results of a turn's tool calls, and of the searches for the gaps in its answer.
 
     Attributes:
         messages: messages for the model, placed after its turn.
@@ -94,7 +94,7 @@ class TurnResults(Model):
 
     @property
     def doc_ids_without_hits(self) -> set[str]:
-        """Ids of the documents that contributed tables or records but no passages."""
+        """Ids of the documents that contributed tables or records, but neither passages nor figures."""
         of_hits = {hit.doc_id for hit in (*self.hits, *self.figures)}
         return self.table_doc_ids | {record.doc_id for record in self.records} - of_hits
 
@@ -112,7 +112,9 @@ class TurnResults(Model):
 
     @property
     def withdrawn(self) -> "TurnResults":
-        """Return the results without evidence, for a user who may no longer read all of it."""
+        """A copy without evidence, for a user who may no longer read all of it. Each message tells the model
+        so.
+        """
         text = "You no longer have access to what was found here."
         messages = tuple(message.model_copy(update={"text": text}) for message in self.messages)
         return TurnResults(messages=messages, not_searched=self.not_searched)

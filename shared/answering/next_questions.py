@@ -1,4 +1,4 @@
-"""Selection of follow-up questions to suggest below an answer.
+"""Selects the follow-up questions to suggest below an answer.
 
 The model writes them in `<follow_up>` tags with the answer, so a document may have planted one. Only short,
 plain questions are shown that neither repeat a question of the thread nor ask what the answer says.
@@ -12,40 +12,43 @@ from shared.evidence.text import split_sentences, without_marks
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 
 MAX_QUESTIONS = 2
-# Maximum length of a question. With its tag it then has 40 tokens of 3.6 characters.
+# Maximum length of a question. Together with its tag, it then takes about 40 tokens of 3.6 characters.
 MAX_CHARS = 120
-# Minimum share of common terms at which two questions count as the same.
+# Minimum share of common terms for two questions to count as the same.
 _SAME = 0.8
-# Terms of the subject that a statement about it may leave out.
+# Number of terms of the subject that a statement about it may omit.
 _IMPLIED = 1
-# Minimum share of a question's terms in a statement that answers it. 0.66 drops twice as many good
-# questions.
+# Minimum share of a question's terms that a statement must contain to count as its answer. With 0.66, twice
+# as many good questions would be dropped.
 _SHARE = 0.75
-# Letters compared of a word: "weigh", "weighs" and "weight" are one term, and so are "pump" and "pumps".
+# Number of letters compared per word. With five, "weigh", "weighs" and "weight" are one term.
 _STEM_CHARS = 5
 _END = re.compile(r"[?？؟]\Z")
-# Markup, and addresses that a reader's program may turn into links.
+# Markup, and addresses that a reader's client may turn into links.
 _NOT_PLAIN = re.compile(r"[`*~#<>\[\]{}|\\@]|\w\.\w+/|\bwww\b|//")
 _WORD = re.compile(r"[^\W_]+")
-# Questions about the same thing differ in these words alone: who signed it, when was it signed.
+# Question words. They count as terms, because "who signed it" and "when was it signed" differ only in them.
 _KINDS = frozenset(
     """who whom whose when where why wer wem wen wessen wann wo wohin woher warum wieso weshalb qui quand où
     pourquoi quién cuándo dónde chi quando dove perché wanneer waar waarom""".split()
 )
-# Words that ask for a value or a rule ("how long", "may I"): the answer gives it instead.
+# Words that ask for a value or a rule, such as "how long" or "may I". An answer states the value or rule
+# without them.
 _EMPTY_WORDS = FUNCTION_WORDS | frozenset(
     """many often long high old big large quickly soon far amount number may must shall might happen happens
     happened die der oft lange hoch hohe hohem hoher alt groß schnell viel viele darf dürfen muss müssen
     passiert geschieht combien temps longtemps faut doit peut""".split()
 )
-# The only words in which "What is being done about delays?" and "What are the delays?" differ.
+# These words count as terms, because only they distinguish "What is being done about delays?" from "What are
+# the delays?".
 _DEEDS = frozenset(("doing", "done"))
 
 
 def worth_asking(
     suggestions: Iterable[str], question: str, answer: str, earlier: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return at most two of the suggested follow-up questions that are safe to show and not yet answered.
+    """Return at most two of the suggested follow-up questions. They are safe to show, and neither asked
+    before nor answered yet.
 
     Args:
         suggestions: questions as the model wrote them.
@@ -76,7 +79,7 @@ def _is_plain_question(text: str) -> bool:
         and bool(_END.search(text))
         and not _NOT_PLAIN.search(text)
         and readable_line(text) == text
-        and len(split_sentences(text)) == 1  # no instruction before the question
+        and len(split_sentences(text)) == 1  # a sentence before the question could be an instruction
     )
 
 
@@ -87,8 +90,8 @@ def _asks_the_same(terms: frozenset[str], other: frozenset[str]) -> bool:
 def _is_answered(
     terms: frozenset[str], subject: frozenset[str], statements: Iterable[frozenset[str]]
 ) -> bool:
-    """Return whether a single statement contains most terms of a question, including one that the subject
-    lacks, or all of them. One of them may be in the subject only.
+    """Return whether a single statement answers the question with these terms. It must contain all of them,
+    or most of them and one that is not in `subject`. One term may be in the subject instead.
 
     One term alone proves nothing, and neither does the subject alone.
     """
@@ -101,7 +104,7 @@ def _is_answered(
 
 
 def _terms(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words, and the words that distinguish kinds of questions."""
+    """Return the stems of a text's content words, and its question words unchanged."""
     words = {word.casefold() for word in _WORD.findall(text)}
     return frozenset(
         word[:_STEM_CHARS].rstrip("s") if word.isalpha() and word not in _KINDS else word

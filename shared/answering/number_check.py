@@ -1,4 +1,4 @@
-"""Check of the numbers in an answer against the results of table queries.
+"""Checks the numbers in an answer against the results of table queries.
 
 A sentence is withheld if one of its numbers is missing from the results that it cites. In a sentence without
 citations, a number must occur in a result, a passage or the question, or be part of today's date.
@@ -14,7 +14,7 @@ from shared.evidence.models import TableResult
 from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
 from shared.evidence.text import sentence_ends
 
-# A list marker, or the punctuation that ends the previous statement after its citation.
+# A list marker at the start, or the punctuation after the citation of the previous statement.
 _BELONGS_BEFORE = re.compile(r"\s*(?:[-*>#]+|\d{1,3}[.)])[^\S\n]+|[.,;:!?)*_|]*[^\S\n]*")
 
 IsComputed = Callable[[TableResult], Awaitable[bool]]
@@ -23,12 +23,12 @@ IsComputed = Callable[[TableResult], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Withheld:
-    """Placeholder for sentences removed from an answer because their numbers could not be confirmed."""
+    """Placeholder for sentences that are omitted because their numbers could not be confirmed."""
 
 
 @dataclass
 class NumberCheck:
-    """Comparison of the numbers in statements with the table query results of a run.
+    """Checks statements of an answer for numbers that the run's table queries don't confirm.
 
     Attributes:
         results: results of all table queries of the run. If there are none, nothing is checked.
@@ -47,7 +47,7 @@ class NumberCheck:
     _computed: list[TableResult] | None = field(default=None, repr=False)
 
     async def computed(self) -> Sequence[TableResult]:
-        """Return the query results that were confirmed by repeating the query."""
+        """Return the query results that were confirmed by running their queries again."""
         if self._computed is None:
             self._computed = [
                 result for result in self.results if self.is_computed and await self.is_computed(result)
@@ -55,10 +55,12 @@ class NumberCheck:
         return self._computed
 
     async def check(self, statement: Statement) -> list[Statement | Withheld]:
-        """Check a statement. Consecutive sentences that fail are replaced with a single placeholder."""
+        """Return the parts of a statement to show. Consecutive sentences with unconfirmed numbers are
+        replaced by one placeholder.
+        """
         ids = {cite.result for cite in statement.cites if cite.result}
         if not self.results or (statement.cites and not ids):
-            return [statement]  # Statements with quotations are already proved.
+            return [statement]  # Quotations prove statements without query results.
         computed = await self.computed()
         cited = [result for result in computed if result.result_id in ids]
         others = [*self.others[:1], *(cite.quote for cite in statement.cites)] if ids else self.others
@@ -84,7 +86,7 @@ class NumberCheck:
 
 
 def _sentences(text: str) -> list[str]:
-    """Split a text into sentences, keeping the white space after each.
+    """Split a text into sentences, each with the white space that follows it.
 
     Punctuation or a list marker at the start of the text is a separate item.
     """

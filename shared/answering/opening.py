@@ -1,4 +1,4 @@
-"""Initial retrieval for a sub-agent's task, before the first model call.
+"""Retrieves the initial passages for a sub-agent's task, before its first model call.
 
 If the task's documents fit the budget, they are read completely, no search is needed, and the report follows
 at once. Otherwise each document contributes its best passages. Profiles that read through documents get half
@@ -30,12 +30,12 @@ from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 
-# Maximum number of passages. They fill about 8,000 tokens, the space for them if the report is written at
-# once.
+# Maximum number of passages. They take about 8,000 tokens, which is the space for them if the report is
+# written immediately.
 _BLOCKS = 24
-# Minimum number of passages per document, even if there are many documents.
+# Minimum number of passages per document, however many documents there are.
 _FEWEST_OF_EACH = 6
-# Stored sizes assume 3.6 characters per token, but the limit of a prompt assumes 3.
+# Stored sizes assume 3.6 characters per token, but prompt limits assume 3.
 _SIZE_MARGIN = 1.25
 
 
@@ -72,14 +72,14 @@ async def open_task(context: SubagentContext) -> None:
 
 
 async def _find(context: SubagentContext) -> int:
-    """Retrieve and store the initial passages. Return how many were found."""
+    """Retrieve the initial passages, add them to the state, and return their number."""
     binding = Binding(context.services, context.request.user, context.filters())
     documents = DocumentSearch(binding.documents)
     targets = await documents.get_many(list(context.task.doc_ids))
     hits = await _whole(context, binding, list(targets)) if targets else []
     is_covered = bool(hits)
     if not hits and (targets or not context.task.doc_ids):
-        # If the user lost access to all documents of the task, don't search others.
+        # If the user has lost access to all documents of the task, other documents must not replace them.
         hits = await _nearest(context, binding, list(targets))
     others = await documents.get_many(sorted({hit.doc_id for hit in hits} - targets.keys()))
     context.add_evidence(hits, [*targets.values(), *others.values()])
@@ -88,8 +88,8 @@ async def _find(context: SubagentContext) -> int:
 
 
 async def _whole(context: SubagentContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
-    """Return all blocks of the target documents if the report prompt has room for them; otherwise return an
-    empty list.
+    """Return all blocks of the target documents, or an empty list if they don't fit into the prompt of the
+    report.
     """
     blocks = await _sizes(binding, targets)
     if sum(size for _, size in blocks) * _SIZE_MARGIN > _room(context, closing=True):
@@ -98,7 +98,7 @@ async def _whole(context: SubagentContext, binding: Binding, targets: Sequence[s
 
 
 async def _nearest(context: SubagentContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
-    """Return the passages that best match the question, including passages found earlier."""
+    """Return the passages that best match the question, including those that the main agent already found."""
     room = _room(context, closing=context.turn.closing)
     queries = list(dict.fromkeys((context.task.question, *context.task.phrasings)))
     earlier = await BlockLookup(binding.blocks).get_many(context.task.known_blocks)
@@ -121,7 +121,9 @@ async def _nearest(context: SubagentContext, binding: Binding, targets: Sequence
 async def _everywhere(
     binding: Binding, targets: Sequence[str], tokens: int, shown_ids: set[str]
 ) -> list[Hit]:
-    """Return passages spread evenly over the documents, about as many as fit in `tokens`."""
+    """Return passages spread evenly over the documents, about as many as fit into `tokens`. Passages in
+    `shown_ids` are left out.
+    """
     blocks = await _sizes(binding, targets)
     average = max(sum(size for _, size in blocks) // max(len(blocks), 1), 1)
     block_ids = [blocks[place][0] for place in spread(len(blocks), max(tokens // average, 1))]
@@ -130,7 +132,7 @@ async def _everywhere(
 
 
 async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the block ids of the documents with their sizes in tokens, in reading order."""
+    """Return the ids and sizes in tokens of all blocks of the documents, in reading order."""
     contents = DocumentBlocks(binding.blocks)
     return [
         block

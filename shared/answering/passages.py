@@ -1,4 +1,4 @@
-"""Rendering of a sub-agent's prompt: its task, passages and tool results, within a token limit.
+"""Renders the task, passages and tool results for a sub-agent's prompt, within a token limit.
 
 All retrieved text is data, so it is escaped and can neither close nor open an element.
 """
@@ -14,17 +14,17 @@ from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
-# Length of the element around a block, and of a share of its document's element.
+# Length of the XML element around a block, including a share of the element around its document.
 _FRAME_CHARS = 120
-# Minimum length of a truncated text.
+# Minimum length to which a text is truncated.
 _LEAST_CHARS = 400
 # Maximum length of the text of a web page. Not measured.
 _PAGE_CHARS = 6_000
 
 
 def in_turns(hit_lists: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Interleave several hit lists by rank, without duplicates: first the best hit of each list, then the
-    second, and so on.
+    """Interleave hit lists by rank and drop duplicates. The best hits of all lists come first, then the
+    second best, and so on.
     """
     first: dict[str, Hit] = {}
     for hit in (hit for row in zip_longest(*hit_lists) for hit in row if hit is not None):
@@ -33,7 +33,7 @@ def in_turns(hit_lists: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
-    """Group hits by document. Documents and their hits keep the given order."""
+    """Group hits by document, preserving the order of documents and hits."""
     documents: dict[str, list[Hit]] = {}
     for hit in hits:
         documents.setdefault(hit.doc_id, []).append(hit)
@@ -41,7 +41,7 @@ def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
 
 
 def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Select, in order, the hits that fit into `tokens`. Hits that are too long are skipped in favour of
+    """Return the hits that fit into `tokens`, in order. A hit that is too long is skipped in favour of
     shorter ones.
 
     The first hit is always included, truncated if necessary: a partial passage is better than none.
@@ -68,7 +68,9 @@ def spread(places: int, count: int) -> list[int]:
 
 
 def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Drop hits at even intervals until the rest fits into `tokens`. The first and the last hit are kept."""
+    """Return hits that fit into `tokens`, dropping others at even intervals. The first and the last hit are
+    kept while at least two fit.
+    """
     for count in range(len(hits), 0, -1):
         remaining = [hits[place] for place in spread(len(hits), count)]
         if size_tokens(remaining) <= tokens:
@@ -77,7 +79,7 @@ def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 
 def size_tokens(hits: Iterable[Hit]) -> int:
-    """Estimate the number of prompt tokens that these hits need."""
+    """Estimate the number of prompt tokens that the hits take, including their markup."""
     return sum(_size(hit) for hit in hits) // CHARS_PER_TOKEN
 
 
@@ -91,7 +93,7 @@ def task_message(
     listed: Sequence[DocumentRecord] = (),
     then: Literal["work", "report"],
 ) -> str:
-    """Build the user message of a sub-agent's prompt from its task, target documents and passages.
+    """Build the user message of a sub-agent's prompt from its task, target documents, passages and web pages.
 
     Args:
         targets: (doc_id, file name) of the documents that the task is about.
@@ -110,7 +112,7 @@ def task_message(
 
 
 def web_results(pages: Iterable[WebHit]) -> str:
-    """Render web pages as a `<web_results>` element. The text of each page is truncated."""
+    """Render web pages as a `<web_results>` element, each truncated to a maximum length."""
     rows = "\n".join(
         f'<result url="{escape(page.url)}" title="{escape(page.title)}">'
         f"{escape(page.text[:_PAGE_CHARS], quote=False)}</result>"
@@ -120,7 +122,7 @@ def web_results(pages: Iterable[WebHit]) -> str:
 
 
 def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
-    """Return the leading pages that fit into `tokens`, each truncated to an equal share."""
+    """Return as many of the first pages as fit into `tokens`, each truncated to an equal share."""
     room = tokens * CHARS_PER_TOKEN
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)
     most = max(room // (each + _FRAME_CHARS), 1)

@@ -1,4 +1,4 @@
-"""Structured output of the planning call.
+"""Defines the structured output of the planning call.
 
 The first word of an answer waits for this reply, so everything that a plain question doesn't need is in one
 nullable object. Strict schemas have no optional fields.
@@ -60,7 +60,9 @@ class PlanReply(Model):
     more: PlanDetails | None = Field(description="null unless one of its fields is needed.")
 
     def to_plan(self) -> QuestionPlan:
-        """Return the plan to store. Its standalone question is empty if the question needs no rewriting."""
+        """Convert the reply to the plan that is stored. `standalone_question` is empty if the question needs
+        no rewriting.
+        """
         query_type, intent = TYPES[self.kind]
         return QuestionPlan(
             query_type=query_type,

@@ -1,4 +1,4 @@
-"""Planning of a question by a model, with a rule-based plan and a warning as the fallback."""
+"""Plans a question with a model. If the model fails, the plan follows fixed rules and contains a warning."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from shared.runs.step_time import StepTime
 NOTHING_SAID = Conversation()
 _MIN_TODO = 2
 _MAX_TODO = 4
-# Maximum length of a todo item. The list is part of the orchestration's status.
+# Maximum length of a to-do item. It is short because the list is part of the orchestration's status.
 _MAX_TODO_CHARS = 200
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639 codes in BCP 47 notation
 
@@ -37,8 +37,8 @@ async def plan_or_default(
     *,
     files: Sequence[str] = (),
 ) -> StoredPlan:
-    """Return the model's plan. If the model fails or exceeds the time limit, return a rule-based plan with a
-    warning.
+    """Return the model's plan, or a rule-based plan with a warning if the model fails or exceeds the time
+    limit.
 
     Args:
         tries: number of failed attempts.
@@ -57,7 +57,7 @@ async def plan_or_default(
         raise
     except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)
-        # A model that can't write a valid plan won't succeed on a retry.
+        # A model that wrote an invalid plan is unlikely to write a valid one on a retry.
         is_no_plan = isinstance(failed, ModelFixableError)
         if not is_no_plan and retry_delay_s("prepare", tries, observed) is not None:
             raise
@@ -77,7 +77,8 @@ async def plan_question(
     today: date | None = None,
     files: Sequence[str] = (),
 ) -> QuestionPlan:
-    """Ask the model for a plan. References to the conversation are resolved in the plan's question.
+    """Ask the model for a plan. Its question is self-contained: references to the conversation are replaced
+    by their meaning.
 
     Raises:
         ModelFixableError: the model's output is not a valid plan; use `default_plan` instead.
@@ -100,15 +101,16 @@ async def plan_question(
 
 
 def attached_files(names: Sequence[str]) -> str:
-    """Return the prompt element that lists the files which the user attached to the conversation."""
+    """Return the prompt element that lists the files attached to the conversation, or "" if there are
+    none.
+    """
     listed = ", ".join(readable_line(name) for name in names)
     note = "The user attached these files; “the file” or “this document” means them: "
     return element("attached_files", f"{note}{listed}.") if names else ""
 
 
 def names_documents(request: RunRequest, plan: QuestionPlan, *, has_files: bool = False) -> bool:
-    """Return whether document names must be looked up, because the question names documents or refers back to
-    some.
+    """Return whether the question names documents or refers back to some, so that they must be looked up.
 
     Args:
         has_files: whether the thread has files of its own, which a question may mean by "this document".
@@ -120,8 +122,8 @@ def names_documents(request: RunRequest, plan: QuestionPlan, *, has_files: bool 
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
-    """Return the document ids of the previous turn if the question refers back to them without naming a
-    document.
+    """Return the ids of the documents cited earlier in the conversation if the question refers back to them.
+    Return an empty tuple if it names a document.
     """
     references = (*plan.document_references, plan.every)
     if any(reference.strip() for reference in references) or not points_back(request.question):
@@ -146,7 +148,8 @@ def default_plan(question: str) -> QuestionPlan:
 
 
 def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
-    """Return the plan's todo list, numbered from 1. Dependencies on the same or later items are dropped.
+    """Return the plan's to-do list, numbered from 1. An item may only depend on earlier items; other
+    dependencies are dropped.
 
     A single item makes no useful list, so the result is then empty.
     """

@@ -1,5 +1,5 @@
-"""The delegation policy: decides whether a question is delegated, to which sub-agent profile, and with what
-budget.
+"""The delegation policy. It decides whether a question is delegated, to which sub-agent profile, and with
+what budget.
 
 `RULES` is the policy: each rule has a code, a kind, words for users and a predicate over the `Situation`.
 Hard gates are asked first, then negative triggers, then positive ones. The first kind that refuses ends the
@@ -18,16 +18,16 @@ from shared.platform.settings import Settings
 from shared.runs.events import DelegationStatus
 from shared.runs.models import ReasonCode
 
-# Increase this with every change of the decisions; a test checks it.
+# Increase this whenever a change alters decisions; a test checks it.
 RULES_VERSION = "3"
-MANY_CANDIDATES = 6  # candidate_count of an ambiguity, see docs/internals/delegation.md
+MANY_CANDIDATES = 6  # minimum number of candidates for an ambiguity, see docs/internals/delegation.md
 
 RuleKind = Literal["gate", "negative", "positive", "note"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of the policy: a reason for or against delegating, and the condition under which it applies.
+    """A rule of the policy: the condition under which it applies, and what follows for the delegation.
 
     Attributes:
         kind: a gate or a negative trigger refuses, a positive trigger delegates, a note only explains.
@@ -289,13 +289,13 @@ REASON_WORDS: dict[ReasonCode, str] = {rule.code: rule.words for rule in RULES}
 
 
 def reason_codes_of(kind: RuleKind, now: Situation) -> tuple[ReasonCode, ...]:
-    """Return the reason codes of all rules of one kind whose condition is met."""
+    """Return the codes of all rules of one kind whose condition is met, in the order of `RULES`."""
     return tuple(rule.code for rule in RULES if rule.kind == kind and rule.applies(now))
 
 
 def decide(now: Situation) -> DelegationPolicyOutput:
-    """Decide whether to delegate. Deterministic; internal errors result in `no_delegate` instead of being
-    raised.
+    """Decide whether to delegate. Equal situations give equal decisions, and an internal error gives
+    `no_delegate`.
     """
     try:
         return _decide(now)
@@ -304,7 +304,7 @@ def decide(now: Situation) -> DelegationPolicyOutput:
 
 
 def decision_after_error() -> DelegationPolicyOutput:
-    """Return the decision used after an internal error: `no_delegate` with the code POLICY_EVAL_ERROR."""
+    """Return the decision after an internal error: `no_delegate` with the reason POLICY_EVAL_ERROR."""
     return DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))
 
 
@@ -323,7 +323,7 @@ def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: S
 
 
 def policy_version(settings: Settings) -> str:
-    """Return an identifier of the current rules and limits, such as "3-3f2a9c10".
+    """Return an identifier of the current rules and settings, such as "3-3f2a9c10".
 
     Equal versions decide equal inputs equally.
     """
@@ -355,7 +355,9 @@ def _decide(now: Situation) -> DelegationPolicyOutput:
 
 
 def _decide_full_queue(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
-    """Return `defer` if there is time to wait until the full queue has room, otherwise `no_delegate`."""
+    """Return the decision if the queue is full: `defer` if there is time to wait until it has room, else
+    `no_delegate`.
+    """
     refused = _no_delegate(now, "QUEUE_FULL", *positives)
     left_ms = now.latency_left_ms - now.settings.subagents.child_retry_backoff_ms
     may_wait = left_ms >= now.settings.budgets.min_remaining_latency_to_delegate_ms
@@ -369,6 +371,6 @@ def _no_delegate(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyO
 
 
 def _fallback(now: Situation) -> FallbackPlan:
-    """Return how to answer the question if no sub-agent returns a result."""
+    """Return how the question is answered if no sub-agent returns a result."""
     has_evidence = now.policy_input.retrieval_stats.candidate_count > 0
     return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"

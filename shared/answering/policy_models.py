@@ -1,4 +1,4 @@
-"""Models and codes for the input and output of the delegation policy (docs/internals/delegation.md).
+"""Input and output models of the delegation policy, and its codes (docs/internals/delegation.md).
 
 `DelegationPolicyInput` and `DelegationPolicyOutput` follow the documented contract exactly.
 """
@@ -36,7 +36,8 @@ Usd = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class RetrievalStats(Model):
-    """Statistics on retrieval confidence, on the calibrated 0-1 scale of docs/internals/delegation.md.
+    """Statistics on retrieval confidence. Scores use the calibrated scale from 0 to 1 of
+    docs/internals/delegation.md.
 
     Attributes:
         score_spread: difference between the best and the fifth score.
@@ -51,8 +52,8 @@ class RetrievalStats(Model):
 
 
 class DocScope(Model):
-    """Documents that a question is about and the reading that it requires. `target_doc_ids` is empty if none
-    is named.
+    """The documents that a question is about, and how much of them must be read. `target_doc_ids` is empty if
+    the question names no documents.
     """
 
     target_doc_ids: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class ConversationState(Model):
 
 
 class RuntimeBudget(Model):
-    """Total and remaining budget of a request. Remaining amounts are negative if the budget is overdrawn."""
+    """Total and remaining budget of a request. Remaining amounts are negative if it is overdrawn."""
 
     max_total_latency_ms: int = 25_000
     remaining_latency_ms: int
@@ -78,7 +79,7 @@ class RuntimeBudget(Model):
 
 
 class RiskFlags(Model):
-    """Restrictions on the tools that a sub-agent may use."""
+    """Circumstances that restrict the tools of sub-agents."""
 
     sensitive_domain: bool = False
     restricted_tools_only: bool = False
@@ -86,7 +87,7 @@ class RiskFlags(Model):
 
 
 class SystemHealth(Model):
-    """Load and health of the system, across all instances."""
+    """Load of the sub-agents across all instances, and whether they are switched off."""
 
     degraded_mode: bool = False
     subagent_queue_depth: Count = 0
@@ -94,7 +95,7 @@ class SystemHealth(Model):
 
 
 class DelegationPolicyInput(Model):
-    """Input of a delegation decision (docs/internals/delegation.md)."""
+    """Input of a delegation decision, as documented in docs/internals/delegation.md."""
 
     request_id: str
     user_id: str
@@ -110,7 +111,7 @@ class DelegationPolicyInput(Model):
 
 
 class BudgetAllocation(Model):
-    """Budget of a single sub-agent. All values are 0 if none is started."""
+    """Budget of a single sub-agent. All values are 0 if no sub-agent is started."""
 
     max_child_latency_ms: int = 0
     max_child_tokens: int = 0
@@ -119,7 +120,7 @@ class BudgetAllocation(Model):
 
 
 class DelegationPolicyOutput(Model):
-    """Decision of the delegation policy (docs/internals/delegation.md).
+    """Decision of the delegation policy, as documented in docs/internals/delegation.md.
 
     Attributes:
         binding: whether sub-agents start at once. Otherwise `delegate` is only advice for the model, which

@@ -1,4 +1,6 @@
-"""Profiles of all agents, and the schemas of sub-agents' reports (docs/internals/delegation.md). Pure."""
+"""Profiles of all agents, and the schemas of the reports that sub-agents write
+(docs/internals/delegation.md). Pure.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -125,7 +127,8 @@ class CallRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """One kind of agent.
+    """Static configuration of one kind of agent: its prompts, its limits on tool calls and its kind of
+    output.
 
     Attributes:
         prompts: names of the templates in `prompts/` that form its system message, in order.
@@ -152,7 +155,7 @@ _SUBAGENT_CALLS = CallRules(
 
 @dataclass(frozen=True, kw_only=True)
 class SubagentProfile(Profile):
-    """One kind of sub-agent.
+    """Static configuration of one kind of sub-agent: its tools, its report and its replacement.
 
     Attributes:
         tools: all tools that it may ever use.
@@ -176,7 +179,9 @@ MAIN_AGENT = Profile(name="main", prompts=("answer",), calls=CallRules(in_all=16
 
 
 def main_profile(agent: AgentDefinition | None) -> Profile:
-    """Return the profile of the main agent, or of an agent from a file."""
+    """Return the profile of the agent that answers the question: `agent`, or the default agent if it is
+    None.
+    """
     if agent is None:
         return MAIN_AGENT
     prompts = ("agent_unproved",) if agent.proof == "optional" else ("answer", "agent")
@@ -235,14 +240,16 @@ PROFILES: dict[ProfileName, SubagentProfile] = {
 
 
 def installed_profiles(*, has_web_search: bool) -> tuple[ProfileName, ...]:
-    """Return the available profiles: all, except `web_verifier` if no web search is configured."""
+    """Return the names of all available profiles. Without web search, `web_verifier` is not available."""
     return tuple(name for name in PROFILES if name != "web_verifier" or has_web_search)
 
 
 def profiles_for(
     name: ProfileName, tools: Collection[SubagentTool], *, has_web_search: bool
 ) -> tuple[ProfileName, ...]:
-    """Return a task's profile, then the available smaller ones whose required tools the task has."""
+    """Return the names of a task's profile and of its available replacements, best first. A replacement's
+    required tools must be among `tools`.
+    """
     installed = installed_profiles(has_web_search=has_web_search)
     return tuple(
         profile.name
@@ -252,7 +259,7 @@ def profiles_for(
 
 
 def with_smaller(name: ProfileName | None) -> Iterator[SubagentProfile]:
-    """Yield a profile, then its successive replacements."""
+    """Yield a profile, then its replacements, each simpler than the one before."""
     while name is not None:
         yield PROFILES[name]
         name = PROFILES[name].smaller

@@ -1,4 +1,5 @@
-"""Copies of a run's end outside its journal: stored answer, record, thread, slot, memory, quality, audit.
+"""Copies the end of a run from its journal to other stores: answer, record, thread, slot, memory, quality and
+audit.
 
 `project` derives them from the journal alone and may be repeated, by the commit, a cancellation, a revival or
 a late attempt at a step. A lost copy is written again as long as the journal exists. A missing record or turn
@@ -25,7 +26,7 @@ from shared.runs.run_state import RunState, fold
 
 
 async def project(journal: Journal, services: AnsweringServices) -> RunRecord | None:
-    """Write everything that is derived from a completed journal. Idempotent.
+    """Write all copies that are derived from the journal of a run that has ended. Idempotent.
 
     Args:
         journal: as last read. An open journal is not projected.
@@ -60,7 +61,7 @@ async def project(journal: Journal, services: AnsweringServices) -> RunRecord | 
 async def _keep_end(
     record: RunRecord, state: RunState, journal: Journal, services: AnsweringServices
 ) -> None:
-    """Store the answer with its provenance, and the end of the run in its thread and record.
+    """Store the answer with its provenance, then record the end of the run in its thread and its record.
 
     A summary has only a record.
 
@@ -69,7 +70,7 @@ async def _keep_end(
         NotFoundError: the run was erased.
     """
     if record.profile == "document_summary":
-        pass  # its result stays in the journal, and it has no thread
+        pass  # a summary has no thread, and its result stays in the journal
     elif state.answer is None:
         await show_run(record, services.threads)
     else:
@@ -79,7 +80,7 @@ async def _keep_end(
             _keep_provenance(journal, services),
             close_turn(record, answer, services.threads),
         )
-    # The record last, so that readers of a completed run find its answer.
+    # Write the record last, so that readers who see a completed run find its answer.
     await services.runs.replace(record)
 
 

@@ -1,4 +1,4 @@
-"""The initial messages of a model's turns.
+"""Builds the first messages of a model's turns: the system message and the question with its evidence.
 
 The system message is the same for all questions of a deployment, and later messages are only appended, so the
 endpoint can cache the prefix.
@@ -49,7 +49,7 @@ def first_messages(
     """
     agent = request.agent
     has_documents = agent is None or SemanticSearch.name in agent.tools
-    # Only context for understanding the question; never ids, groups or roles.
+    # The model needs these to understand the question. Ids, groups and roles must not be added.
     user_fields = {"asker_name": request.user.name, "asker_department": request.user.department}
     question = plan.standalone_question or request.question
     asker = [element(tag, value) for tag, value in user_fields.items() if value]
@@ -58,7 +58,7 @@ def first_messages(
         for part in (
             conversation_element(request.conversation),
             element("question", question),
-            # The plan may drop phrases such as "auf Deutsch bitte" or "as a table".
+            # The rewritten question may lack phrases such as "auf Deutsch bitte" or "as a table".
             element("as_asked", request.question) if question != request.question else "",
             element("query_type", plan.query_type) if has_documents else "",
             element("missing_subject", plan.missing_subject) if plan.missing_subject.strip() else "",
@@ -72,7 +72,7 @@ def first_messages(
             *(element("unreadable_document", unreadable(record)) for record in evidence.unreadable),
             *((load("answering", "findings"), findings) if findings else ()),
             *([element("advice", advice)] if advice else ()),
-            # Not escaped, because the model must write these tags literally.
+            # The tags in this text are not escaped, because the model must write them literally.
             ""
             if request.proof_is_optional
             else f"<output_rules>{load('answering', 'output_rules')}</output_rules>",
@@ -86,7 +86,7 @@ def first_messages(
 def system_prompt(
     profile: Profile, organisation: str = ORGANISATION, agent: AgentDefinition | None = None
 ) -> str:
-    """Return the system message of an agent: the templates of its profile, with their parameters replaced.
+    """Return the system message of an agent: the prompt templates of its profile, filled in with values.
 
     Args:
         agent: the agent's definition, if it comes from a file.
@@ -103,13 +103,15 @@ def system_prompt(
 
 @cache
 def _type_rules() -> str:
-    """Return the rules for the answers to each type of question."""
+    """Return the answer rules for each query type, as one list item per type."""
     types = [name for name in get_args(QueryType) if name != "CONVERSATION"]
     return "\n".join(f"- {name}: {load('answering', f'rules/{name}')}" for name in types)
 
 
 def documents_xml(evidence: Evidence) -> str:
-    """Render `<documents>` with the blocks, or with document descriptions if there are no blocks."""
+    """Render the evidence as `<documents>` with its blocks, or with document summaries if there are no
+    blocks.
+    """
     if not evidence.blocks:
         return documents_with_summaries(
             evidence.records, evidence.total, evidence.filters, evidence.unmatched

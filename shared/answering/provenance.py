@@ -1,4 +1,4 @@
-"""The documents from which a run's answer was written, derived from its journal.
+"""Derives the documents from which a run's answer was written from the run's journal.
 
 Everything that a step stores for later prompts is covered: the plan and its evidence, results of tools and
 searches, and all that sub-agents read, whether or not their findings were used. A part of the journal that
@@ -25,8 +25,8 @@ _Read = Callable[[Journal, ValueLine], Awaitable[Provenance]]
 
 
 async def provenance_of(journal: Journal) -> Provenance:
-    """Return the sources contained in a run's prompts. It is incomplete if a journal value is missing or
-    unreadable.
+    """Return all sources that the prompts of a run contained. The result is marked as incomplete if a value
+    of the journal is missing or unreadable.
     """
     lines = [event for event in journal.events if isinstance(event, ValueLine)]
     try:
@@ -40,12 +40,14 @@ async def provenance_of(journal: Journal) -> Provenance:
 
 
 async def keep_provenance(run_id: str, provenance: Provenance, blobs: BlobStore) -> None:
-    """Store the record with the run's answer."""
+    """Store the provenance next to the run's answer."""
     await write_model(blobs, RUN_LOG, provenance_path(run_id), provenance)
 
 
 async def stored_provenance(run_id: str, blobs: BlobStore) -> Provenance:
-    """Return the stored provenance of a run's answer, or an incomplete one if none is stored."""
+    """Return the stored provenance of a run's answer. If none is stored, return one that is marked as
+    incomplete.
+    """
     return await find_model(blobs, RUN_LOG, provenance_path(run_id), Provenance) or UNKNOWN
 
 
@@ -74,7 +76,7 @@ async def _from_state(journal: Journal, line: ValueLine) -> Provenance:
 
 
 async def _no_sources(journal: Journal, line: ValueLine) -> Provenance:
-    """Return empty provenance, for a journal part whose sources are contained in other parts."""
+    """Return an empty provenance, because the sources of this journal part are covered by other parts."""
     del journal, line
     return Provenance()
 

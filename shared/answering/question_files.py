@@ -1,4 +1,4 @@
-"""Status of the files attached to a question's thread: ready, still being read, or failed.
+"""Determines which files of a question's thread are ready, which are still being read, and which failed.
 
 A question waits for files that are still being read, for at most 20 s: the preparation ends and is repeated
 by a durable timer, which holds no worker. The run's time begins after the wait.
@@ -42,7 +42,7 @@ class QuestionFiles:
         return tuple(file.filename for file in self.ready)
 
     def delay_s(self, request: RunRequest, now: datetime) -> float | None:
-        """Return the seconds to wait before checking the files again, or None to stop waiting."""
+        """Return the seconds to wait before the files are checked again, or None if the wait is over."""
         waited_s = max(0.0, (now - request.created_at).total_seconds())
         if not self.unread or waited_s >= FILES_WAIT_S:
             return None
@@ -50,11 +50,15 @@ class QuestionFiles:
         return min(delay_s, FILES_WAIT_S - waited_s)
 
     def plan_after_wait(self, request: RunRequest, now: datetime) -> StoredPlan:
-        """Return a default plan for a question that waited for its files. Its time limit starts at `now`."""
+        """Return a rule-based plan for a question that waited for its files. The run's time limit is counted
+        from `now`.
+        """
         return self.added_to(StoredPlan(plan=default_plan(request.question)), now)
 
     def added_to(self, stored: StoredPlan, resumed_at: datetime | None) -> StoredPlan:
-        """Return the plan with the searchable files, and a warning for each file that could not be used."""
+        """Return the plan with the files that can be searched, and with a warning for each file that
+        can't.
+        """
         words = messages_in(stored.plan.language)
         warnings = (
             *(words.file_unread.format(readable_line(name)) for name in self.unread),
@@ -72,7 +76,7 @@ NO_FILES = QuestionFiles()
 
 
 async def files_in_question(request: RunRequest, services: ConversationServices) -> QuestionFiles:
-    """Return the files of the question's thread.
+    """Return the files attached to the question's thread, grouped by status.
 
     Raises:
         DependencyError: a store failed.
@@ -83,7 +87,7 @@ async def files_in_question(request: RunRequest, services: ConversationServices)
     for file in await stored_files(request.thread_id, services):
         state = file.state
         if file.blob is None:
-            continue  # its sender may never send it
+            continue  # an upload that was announced but may never arrive
         if state is not None and state.content_hash:
             document = UsedDocument(doc_id=state.doc_id, version=state.version)
             ready.append(ReadFile(document=document, filename=file.filename))

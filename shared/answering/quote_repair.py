@@ -1,4 +1,4 @@
-"""Repair of quotations that no document contains."""
+"""Asks a model to repair quotations that no document contains."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from shared.platform.errors import BudgetExceededError, DependencyError, ModelFi
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 
-# Output tokens per quotation: a long sentence in JSON.
+# Output tokens per quotation, enough for a long sentence in JSON.
 _REPAIR_TOKENS = 150
-# Maximum output tokens of a reply: ten quotations.
+# Maximum output tokens of a reply, enough for ten quotations.
 _MOST_REPAIR_TOKENS = 1500
 
 
 @dataclass(frozen=True)
 class QuoteRepairer:
-    """A model that finds verbatim quotations for claims.
+    """Repairer that has a model find verbatim quotations for claims.
 
     Attributes:
         limits: returns the limits of a repair that begins now, or None if there is no time for one.
@@ -29,7 +29,7 @@ class QuoteRepairer:
     question: str = ""
 
     async def repair(self, failed: Sequence[FailedQuotation], book: CitationBook) -> Mapping[int, str]:
-        """Return replacement quotations, still to be checked, by the numbers of the claims.
+        """Return replacement quotations by the number of the claim. They still have to be checked.
 
         Returns none if the model fails or its budget is used up: the claims are then marked as unproved.
         """

@@ -1,4 +1,4 @@
-"""A sub-agent's report: parsed, checked and stored while it is streamed.
+"""Parses, checks and stores a sub-agent's report while it is streamed.
 
 A report that is interrupted for any reason therefore leaves the findings that were complete by then.
 """
@@ -22,16 +22,18 @@ from shared.tools.models import WebHit
 _READ_EVERY_S = 0.2
 # Interval between writes of the findings. The stream waits about 10 ms for each.
 _KEEP_EVERY_S = 0.5
-# Maximum number of listed documents, whose descriptions have about 100 tokens each.
+# Maximum number of documents listed in the prompt. Each description takes about 100 tokens.
 _MOST_LISTED = 20
-# Share of the space for web pages, if there are any: they are the purpose of that profile.
+# Share of the evidence space that web pages may fill. It is high, because profiles with web access exist to
+# read them.
 _PAGES_SHARE = 0.6
 
 Ending = Literal["done", "partial"]
 
 
 async def write_report(context: SubagentContext) -> Ending:
-    """Have the model write the report from the evidence; return `partial` if a limit ended it.
+    """Have the model write the report from the evidence. Return `done`, or `partial` if a limit interrupted
+    it.
 
     Raises:
         DependencyError: the model failed. Findings that were complete by then are stored.
@@ -68,7 +70,7 @@ async def write_report(context: SubagentContext) -> Ending:
 
 
 class _Report:
-    """One report in progress: its prompt, its limit and the text received.
+    """One report in progress: its prompt, the received text and the findings in it.
 
     Attributes:
         chars: number of characters received.
@@ -85,7 +87,7 @@ class _Report:
         self._prompt = Prompt(name="sub_agent", system=context.system, user=user)
         self.prompt_tokens = max_tokens_of([context.system, user, schema])
         self._material = Material(hits, pages, listed)
-        self._findings = context.state.findings  # findings of an earlier attempt are kept
+        self._findings = context.state.findings  # findings of an earlier attempt, which are kept
         self._uncertainty = context.state.uncertainty
         self._text: list[str] = []
         self._usage: ModelUsage | None = None
@@ -103,7 +105,7 @@ class _Report:
         return self._usage or ModelUsage(input_tokens=self.prompt_tokens, output_tokens=output_tokens)
 
     async def stream(self, limits: CallLimits) -> None:
-        """Stream the report, and parse it at intervals.
+        """Stream the report. At intervals, parse it and store new findings.
 
         Raises:
             OutputCutError: the model exceeded its output limit.
@@ -119,14 +121,16 @@ class _Report:
                 await self._parse_if_due()
 
     def finish(self) -> int:
-        """Parse the whole text, and return the number of proved statements in this report."""
+        """Parse the complete text. Return the number of findings that this report added to those of earlier
+        attempts.
+        """
         self._parse()
         if self._dropped:
             self._context.add_warnings("PROOF_MISSING")
         return len(self._context.state.findings) - len(self._findings)
 
     async def _parse_if_due(self) -> None:
-        """Parse the text received so far, and store new findings, both at most once per interval."""
+        """Parse the text received so far, and store new findings. Each happens at most once per interval."""
         now = self._clock()
         if now - self._read_at < _READ_EVERY_S:
             return
@@ -151,8 +155,8 @@ class _Report:
 
 
 def _fitting_evidence(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]]:
-    """Return the passages and web pages that fit into `room` tokens. The first passages of each document have
-    priority.
+    """Return the passages and web pages that fit into `room` tokens. The first passages of every document
+    have priority.
     """
     pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
@@ -164,13 +168,13 @@ def _fitting_evidence(context: SubagentContext, room: int) -> tuple[list[Hit], l
 
 
 def _listed_records(context: SubagentContext) -> list[DocumentRecord]:
-    """Return the records of documents listed by tools, up to a fixed maximum."""
+    """Return the records of the documents that tools have listed, up to a maximum number."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 
 
 def _ending_after(context: SubagentContext, error: GroundworkError) -> Ending:
-    """Return `partial` and add a warning if a limit interrupted the report; otherwise raise the error."""
+    """Return `partial` and add a warning if a limit interrupted the report. Otherwise raise the error."""
     if isinstance(error, OutputCutError):
         context.add_warnings("TOKENS_SPENT")
         return "partial"

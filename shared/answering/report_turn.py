@@ -1,4 +1,4 @@
-"""A sub-agent during a turn: its output is a report of findings, written when no more calls are needed."""
+"""Takes a turn of a sub-agent, which calls tools or writes its report of findings."""
 
 from collections.abc import Sequence
 
@@ -29,14 +29,14 @@ from shared.tools.tool_calls import PlannedCall
 
 # Minimum length of a rendered result.
 _LEAST_CHARS = 400
-# Errors after which a retry may succeed.
+# Types of temporary errors, after which a retry may succeed.
 _PASSING = frozenset({"NetworkError", "RateLimitError"})
-# Maximum length of the text that accompanies a model's calls.
+# Maximum length of the model text that is kept alongside its tool calls.
 _MAX_SAID_CHARS = 600
 
 
 class SearchFailedError(DependencyError):
-    """A sub-agent's search failed, and a retry may succeed."""
+    """Raised when a search of a sub-agent fails and a retry may succeed."""
 
     def __init__(self, failed: GroundworkError | None = None) -> None:
         super().__init__(failed.detail if failed else "A search of a sub-agent failed.")
@@ -46,7 +46,7 @@ class SearchFailedError(DependencyError):
 
 
 class ReportTurn:
-    """One attempt at a turn of a sub-agent; implements the callbacks of `agent_turn.take_turn`."""
+    """An attempt at one turn of a sub-agent. Implements the callbacks of `agent_turn.take_turn`."""
 
     def __init__(self, context: SubagentContext) -> None:
         self._context = context
@@ -54,11 +54,12 @@ class ReportTurn:
 
     @property
     def chat_model(self) -> ChatModel:
-        """The model, whose calls are charged to the run's user."""
+        """The chat model, whose usage is charged to the user of the run."""
         return self._context.services.chat_model
 
     async def begin(self) -> None:
-        """Find the first passages, and execute the tool calls that the previous turn requested.
+        """Retrieve the initial passages on the first turn, and execute the tool calls that the previous turn
+        requested.
 
         Raises:
             SearchFailedError: a search or a call failed. The second attempt executes all calls again.
@@ -75,8 +76,8 @@ class ReportTurn:
             await self._make_calls()
 
     async def model_call(self) -> ModelCall | None:
-        """Return the input of the model call, or None if the report is due: no tool call is left, or the
-        budget only covers the report.
+        """Return the input of the model call. Return None if the report is due, because no more tool calls
+        are possible or the budget only covers the report.
         """
         context = self._context
         tools = [context.bind(name, ToolEvidence()).definition for name in context.tools]
@@ -93,10 +94,12 @@ class ReportTurn:
         return ModelCall(messages, tools, limits)
 
     async def receive_text(self, text: str) -> None:
-        """Ignore the text: only the report and the calls count."""
+        """Ignore the text, because only the tool calls and the report of a sub-agent are used."""
 
     async def plan_calls(self, turn: ModelTurn) -> TurnStatus | None:
-        """Plan the tool calls that the model requested. Return None if the report is due instead."""
+        """Plan the tool calls that the model requested. Return None if none can be executed, so that the
+        report is due.
+        """
         context, state = self._context, self._context.state
         output_tokens = max_tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
         read = self._prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
@@ -116,14 +119,15 @@ class ReportTurn:
         return await write_report(self._context)
 
     async def recover(self, error: GroundworkError) -> TurnStatus:
-        """Have the model write the report, unless the failure suggests that the model is unavailable.
+        """Have the model write the report after a timeout or an invalid reply. Raise other errors, which
+        suggest that the model is unavailable.
 
         Raises:
             GroundworkError: `error`, if it is neither a timeout nor an invalid reply.
         """
         if not isinstance(error, CallTimeoutError | ModelFixableError):
             raise error
-        # Assume that the call was billed. The report is still possible.
+        # Assume that the failed call was billed, and use the rest of the budget for the report.
         self._context.add_usage(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
         self._context.add_warnings("MODEL_FAILED")
         return await self.finish(None)
@@ -177,7 +181,7 @@ def _use(context: SubagentContext, call: Called) -> ToolUse:
 
 
 async def _send_refusal(context: SubagentContext, item: PlannedCall) -> None:
-    """Send an event about a refused call, unless the model invented the tool name."""
+    """Send an event about a refused call. Calls of tools that don't exist are not reported."""
     if item.refused is None or item.call.name not in TOOLS:
         return
     called = Called(item, item.refused.result)

@@ -1,4 +1,4 @@
-"""Merging of sub-agent results into the main agent's evidence. Sub-agents that failed are tolerated.
+"""Merges the results of sub-agents into the main agent's evidence. Failed sub-agents only lead to warnings.
 
 A sub-agent is judged by the state stored in the journal, not by how it ended. If it was stopped at the
 deadline, its last state counts. A sub-agent without any state results in a warning.
@@ -28,11 +28,12 @@ from shared.runs.evidence import Evidence
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, SubagentView
 
-# Maximum number of findings. With _MOST_CHARS, they take about 1,100 tokens of the main agent's prompt.
+# Maximum number of findings. Together with _MOST_CHARS, it limits them to about 1,100 tokens of the main
+# agent's prompt.
 _MOST_FINDINGS = 24
 _MOST_CHARS = 4_000
 _MOST_OPEN = 8
-# Maximum number of web statements, so that their section is shorter than an answer.
+# Maximum number of web statements. It keeps their section shorter than an answer.
 _MOST_WEB = 8
 # Maximum number of links per statement.
 _MOST_LINKS = 3
@@ -40,7 +41,7 @@ _MOST_NOTES = 3
 _MOST_URL_CHARS = 2_000
 # Characters that are safe in Markdown links. All others are percent-encoded.
 _URL_SIGNS = "/:?&=#%@+,;!~$-._"
-# Minimum number of passages per target document, if it has as many.
+# Minimum number of passages per target document, if it has that many.
 _FEWEST_OF_EACH = 2
 _EVIDENCE_SHARE = (
     0.6  # share of the main agent's tokens; the rest is for findings, rules and answer; unmeasured
@@ -49,14 +50,14 @@ _EVIDENCE_SHARE = (
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits on an answer's evidence: number of passages, and tokens of their text."""
+    """Limits on an answer's evidence: the number of passages, and the tokens of their text."""
 
     passages: int
     tokens: int
 
 
 class Collected(Model):
-    """Everything that an answer is based on after a delegation.
+    """The material from which an answer is written after a delegation, as shown to model and users.
 
     Attributes:
         evidence: evidence of the main agent and its sub-agents; passages that prove findings come first.
@@ -81,7 +82,7 @@ class Collected(Model):
         return self.evidence.doc_ids | {hit.doc_id for hit in self.proofs}
 
     def only_readable(self, documents: ReadableDocuments) -> "Collected":
-        """Return the part that the user may currently read.
+        """Return a copy that contains only evidence which the user may currently read.
 
         If any part is unreadable, all findings are removed, since each may repeat any document.
         """
@@ -96,7 +97,7 @@ class Collected(Model):
 async def collect(
     journal: Journal, delegation_step: int, evidence: Evidence, services: SubagentServices
 ) -> Collected:
-    """Merge the results of a step's sub-agents into the evidence, and release their slots.
+    """Merge the results of the sub-agents that a step started into the evidence, and release their slots.
 
     Args:
         evidence: the main agent's own evidence.
@@ -130,7 +131,8 @@ async def collect(
 
 
 def call_result(collected: Collected, shown_ids: Collection[str]) -> str:
-    """Return the result of `delegate` for the model: findings, and passages that it has not seen yet.
+    """Return the result of a `delegate` call for the model: findings, passages that it hasn't seen, and
+    warnings.
 
     Args:
         shown_ids: ids of the blocks that the model has already seen.
@@ -146,7 +148,7 @@ def call_result(collected: Collected, shown_ids: Collection[str]) -> str:
 
 
 def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
-    """Return the evidence limits, at least the size of the main agent's own evidence."""
+    """Return limits for the merged evidence, which always has room for the main agent's evidence."""
     settings = services.settings
     return Bounds(
         passages=max(2 * settings.answering.answer_blocks, len(own.hits)),
@@ -166,7 +168,8 @@ def _warnings(
 def merge_evidence(
     own: Evidence, states: Sequence[SubagentState], targets: Sequence[str], bounds: Bounds
 ) -> Evidence:
-    """Merge the evidence of the main agent and its sub-agents.
+    """Merge the evidence of the main agent and its sub-agents within the limits. Proofs of findings have
+    priority.
 
     A listing without passages is returned unchanged.
     """
@@ -178,10 +181,11 @@ def merge_evidence(
     of_targets = [[hit for hit in candidates if hit.doc_id == target] for target in targets]
     first = in_turns(of_one[:_FEWEST_OF_EACH] for of_one in of_targets)
     kept_ids = _within(in_turns([[*first, *candidates]]), bounds)
-    # Proofs come first in the prompt, regardless of the passages added for balance.
+    # Keep the candidates' order, so that proofs come first in the prompt and passages added for balance don't
+    # displace them.
     ordered = [hit for hit in candidates if hit.block_id in kept_ids]
     occurring = {hit.doc_id for hit in ordered}
-    # A finding may be proved by metadata alone, so keep these records.
+    # Metadata alone may prove a finding, so keep the records of all cited documents.
     occurring |= {proof.doc_id for state in states for finding in state.findings for proof in finding.proofs}
     records = {record.doc_id: record for state in states for record in state.records}
     records |= {record.doc_id: record for record in own.records}
@@ -199,7 +203,9 @@ def tokens_of(hits: Iterable[Hit]) -> int:
 
 
 def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
-    """Yield the hits that contain the proofs of findings, in the order of the findings."""
+    """Yield the hits that contain the proofs of findings, in the order of the findings. A hit may occur
+    several times.
+    """
     hits_by_id = {hit.block_id: hit for state in states for hit in state.hits}
     for state in states:
         for finding in state.findings:
@@ -209,8 +215,8 @@ def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
 
 
 def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
-    """Return the block ids of the hits that fit the limits. A long hit is skipped in favour of later, shorter
-    ones.
+    """Return the block ids of the hits that fit the limits. A hit that is too long is skipped in favour of
+    shorter ones after it.
     """
     chosen: set[str] = set()
     tokens = 0
@@ -223,9 +229,11 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
-    """Render `<findings>` with proved statements, other statements and open questions; may be empty."""
+    """Render `<findings>` for the answer prompt: proved statements, other statements and open questions.
+    Return "" if there are no findings.
+    """
     of_each = ([finding for finding in state.findings if finding.kind != "web"] for state in states)
-    # Interleave the sub-agents, so that none crowds out the findings of another.
+    # Interleave the findings of all sub-agents, so that the maximum number doesn't cut off one sub-agent.
     findings = [finding for row in zip_longest(*of_each) for finding in row if finding is not None]
     findings.sort(key=lambda finding: not finding.proofs)
     parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))
@@ -237,7 +245,9 @@ def findings_xml(states: Sequence[SubagentState]) -> str:
 
 
 def web_section(states: Sequence[SubagentState], words: SubagentWords) -> str:
-    """Return Markdown with the statements found on the web; empty if none has a usable link."""
+    """Return a Markdown section with the statements found on the web, or "" if no statement has a usable
+    link.
+    """
     findings = [finding for state in states for finding in state.findings if finding.kind == "web"]
     lines = [line for finding in findings[:_MOST_WEB] if (line := _web_line(finding, words))]
     if not lines:
@@ -282,7 +292,7 @@ def _web_line(finding: Finding, words: SubagentWords) -> str:
 
 
 def _link(proof: FoundProof) -> tuple[str, str] | None:
-    """Return the host and a Markdown link to the page; None for an unsafe URL."""
+    """Return the host of a web page and a Markdown link to it, or None if the URL is unsafe."""
     try:
         parts = urlsplit(proof.url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""Retention: old runs lose their journal and files, and interrupted erasures are resumed.
+"""Deletes the journals and files of old runs, and resumes interrupted erasures.
 
 An answer and its record are kept as long as their thread, so old threads remain readable. A summary has no
 thread, so nothing of it is kept.
@@ -20,12 +20,12 @@ from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 
-# Runs deleted per call, which takes a few minutes at most. The next call continues.
+# Maximum number of runs purged per call, which takes a few minutes. The next call continues.
 MOST_AT_ONCE = 1000
 
 
 async def purge_old_runs(now: datetime, services: AnsweringServices, forget: StopRun) -> int:
-    """Delete the journals and files of old runs, and return the number of purged runs.
+    """Delete the journals and files of runs older than the retention period, and return the number of runs.
 
     `forget` deletes the orchestrator's state of a run or of one of its sub-agents.
     """
@@ -40,7 +40,7 @@ async def purge_old_runs(now: datetime, services: AnsweringServices, forget: Sto
 
 
 async def resume_erasures(threads: ThreadStore, queues: TaskQueues) -> int:
-    """Enqueue every unfinished erasure again, and return their number."""
+    """Enqueue every unfinished erasure of a thread again, and return their number."""
     resumed = 0
     async for thread in threads.unerased():
         await ask_to_erase(thread, queues)
@@ -60,9 +60,9 @@ async def _purge(
     if record.profile == "document_summary":
         await runs.delete(record.run_id)
         return
-    # Read the record again, because feedback may have been added since it was listed.
+    # Read the record again, because feedback may have been added in the meantime.
     record = await runs.get(record.run_id) or record
     try:
         await runs.replace(record.model_copy(update={"has_log": False}))
     except NotFoundError:
-        return  # the thread was deleted in the meantime
+        return  # the thread and its runs were deleted in the meantime

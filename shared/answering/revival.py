@@ -1,4 +1,4 @@
-"""Restarts an orchestration that its host lost, or closes a run that can't be restarted.
+"""Restarts an orchestration that its host has lost, or closes a run that can't be restarted.
 
 The first reader, status request or timer that notices the loss does this. Completed steps return their stored
 results, and the next attempt at the lost step withdraws its events. The run's time restarts, but its tokens
@@ -28,8 +28,8 @@ Fate = Literal["goes_on", "closed"]
 
 
 async def revive_run(run_id: str, instances: Instances, services: AnsweringServices) -> Fate:
-    """Restart a failed run, or close it if it can't be restarted. Runs that are active or finished are left
-    unchanged.
+    """Restart a run whose orchestration has failed, or close the run if it can't be restarted. Active and
+    finished runs are left unchanged.
 
     Raises:
         GroundworkError: storage failed. The next caller repeats the work.
@@ -42,7 +42,7 @@ async def revive_run(run_id: str, instances: Instances, services: AnsweringServi
     record = await services.runs.get(run_id)
     if is_at_work(state) or record is None or record.finished_at is not None:
         return "goes_on"
-    # A run that asked for clarification may have waited for days, and a summary may take long.
+    # These runs may be older than the limit for revivals: one waits days for a reply, the other takes long.
     is_slow = record.ask_step or record.profile == "document_summary"
     asked_at = None if is_slow else record.created_at
     now = datetime.now(UTC)
@@ -56,7 +56,8 @@ async def revive_run(run_id: str, instances: Instances, services: AnsweringServi
 
 
 async def revive_instance(instance_id: str, instances: Instances, runs: RunStore) -> Fate:
-    """Restart any other failed orchestration if allowed, however long it has run.
+    """Restart a failed orchestration that is not a run, unless it was restarted too often. Its age doesn't
+    matter.
 
     Raises:
         GroundworkError: storage failed.
@@ -78,7 +79,7 @@ async def _restart(
     record: RunRecord, now: datetime, instances: Instances, services: AnsweringServices
 ) -> None:
     run_id = record.run_id
-    # A restarted run starts its children again, and a child must not be executed twice at the same time.
+    # The restarted run starts its children again, and no child may be executed twice at the same time.
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _append_resumed(run_id, now, services.run_log):
@@ -89,19 +90,19 @@ async def _restart(
     get_logger().warning("run.restarted", run_id=run_id)
     _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
     if reply is not None:
-        # The event that reported the reply was lost with the history, so it is raised again.
+        # The event that signalled the reply was lost with the history, so raise it again.
         await instances.raise_event(run_id, event_name(record.ask_step))
 
 
 async def _append_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:
-    """Append a `resumed` event; return False if the run has ended meanwhile."""
+    """Append a `resumed` event to the journal. Return False if the run has ended or is being erased."""
     while True:
         try:
             log_slice = await run_log.read(run_id)
             if is_closed(log_slice):
                 return False
             await run_log.append(run_id, [ResumedStatus(at=now)], at_offset=log_slice.next_offset)
-        except ConflictError:  # an attempt that outlived its orchestration is still writing
+        except ConflictError:  # an attempt from before the restart is still writing
             continue
         except NotFoundError:  # the run is being erased
             return False

@@ -1,4 +1,4 @@
-"""The record of how a run ended, with its sub-agents, from which all metrics are calculated.
+"""Records how a run and its sub-agents ended. All quality metrics are calculated from these records.
 
 It contains names, numbers and times, but no user, run or text.
 """
@@ -23,7 +23,7 @@ from shared.runs.models import ChildStatus, RunAnswer, RunRecord, WritingFacts
 async def note_end(
     record: RunRecord, services: QualityServices, journal: Journal, answer: RunAnswer | None
 ) -> None:
-    """Record the outcome of a run for metrics, once. Never raises.
+    """Record the outcome of a run for quality metrics, once. Errors are logged, never raised.
 
     Args:
         record: as stored at the end.
@@ -41,10 +41,11 @@ async def note_end(
 async def _outcome(record: RunRecord, journal: Journal, answer: RunAnswer | None) -> AnswerRecord:
     events = journal.events
     request = await journal.files.find_request()
-    lines = journal.value_lines("facts") if answer else []  # the last turn wrote the answer
+    # the last turn's facts, because that turn wrote the answer
+    lines = journal.value_lines("facts") if answer else []
     facts = await journal.value(lines[-1], WritingFacts) if lines else None
     calls = sum(isinstance(event, ToolStartedEvent) for event in events)
-    # Calls repeated after a crash are counted twice, so successes are capped at the number of calls.
+    # Calls repeated after a crash are counted again, so successes are capped at the number of calls.
     succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
     return answer_record(record, answer, facts or WritingFacts()).model_copy(
         update={
@@ -60,7 +61,7 @@ async def _outcome(record: RunRecord, journal: Journal, answer: RunAnswer | None
 
 
 def decisions_of(events: Iterable[RunEvent]) -> tuple[DecisionFacts, ...]:
-    """Return the policy's delegation decisions. A decision repeated after a crash counts once."""
+    """Return the delegation decisions of a run. A decision that was repeated after a crash counts once."""
     decisions = dict.fromkeys(
         (event.step, event.decision, event.selected_profile, event.reason_codes)
         for event in events
@@ -73,7 +74,7 @@ def decisions_of(events: Iterable[RunEvent]) -> tuple[DecisionFacts, ...]:
 
 
 async def _children(record: RunRecord, journal: Journal) -> tuple[ChildFacts, ...]:
-    """Return the facts of all sub-agents, except those interrupted when the run was cancelled."""
+    """Return the facts of all sub-agents, except those that were still working when the run was cancelled."""
     now = datetime.now(UTC)
     children = await children_of(journal, await delegations_of(journal))
     return tuple(
@@ -105,14 +106,14 @@ def child_facts(child: Child, status: ChildStatus) -> ChildFacts:
 
 
 def _plan(events: Sequence[RunEvent]) -> dict[str, int]:
-    """Return the counts of a failed run's last todo list."""
+    """Return the number of items on the last to-do list of a failed run, and how many of them are done."""
     todo = latest_todo(events)
     return {"plan_items": len(todo), "plan_items_done": sum(item.status == "done" for item in todo)}
 
 
 def writing_facts(event_log: EventLog, since: datetime, figures_available: int) -> WritingFacts:
-    """Return the metrics of one attempt to write an answer. `since`, with zone, is when the user began to
-    wait.
+    """Return the metrics of one attempt to write an answer. `since` is the time with zone at which the user
+    began to wait.
     """
     sent_at = event_log.first_token_at
     delay_ms = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))

@@ -1,4 +1,4 @@
-"""Operations on runs for API handlers: begin, view, and close a run whose orchestration died."""
+"""Operations on runs for API handlers: begin a run, view it, and close it if its orchestration died."""
 
 import asyncio
 import uuid
@@ -45,7 +45,7 @@ async def begin_run(
     origin: str = "",
     channel: Channel = "chat",
 ) -> RunRequest:
-    """Store a question and its first event. The caller then starts the orchestration.
+    """Store a question, its run and the run's first event. The caller then starts the orchestration.
 
     The question is added to the thread with the given id; without an id it starts a new thread.
 
@@ -72,7 +72,7 @@ async def begin_run(
     agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
     thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
     reader = agent.restrict_user(user) if agent else user
-    if channel == "chat":  # clients of other channels can't use the files of a thread
+    if channel == "chat":  # only chat clients can attach files to a thread
         reader = in_thread(reader, thread_id)  # `open_turn` checks that the user owns it
     request = RunRequest(
         run_id=run_id,
@@ -96,7 +96,7 @@ async def begin_run(
         keeping = RunFiles(services.blobs, request.run_id).keep_request(request)
         request, _ = await run_together(keeping, _create(request, turn.number, services.runs))
         return request
-    # The record comes last, so that every run with a record has a log and can be closed.
+    # Create the record last, so that every run with a record has a journal and can be closed.
     await _create(request, turn.number, services.runs)
     return request
 
@@ -116,14 +116,14 @@ async def renew_run(
 
 
 def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
-    """Return a deterministic id for the thread that a run starts, so that a repeated request gets the same
-    thread.
+    """Return the id of the thread that a run starts. It depends only on the run, so a repeated request gets
+    the same thread.
     """
     return owned_id(owner_id, key, digest("thread", run_id))
 
 
 def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
-    """Return the initial log of a run created by `begin_run`, so that readers needn't fetch it."""
+    """Return the journal that `begin_run` has just written, so that readers don't have to fetch it."""
     line = _accepted_event(request, settings).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
@@ -131,7 +131,8 @@ def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
 async def view_run(
     record: RunRecord, services: AnsweringServices, reader: UserContext | None = None
 ) -> RunView:
-    """Return the run with its todo list, pending clarification, sub-agents in progress and committed answer.
+    """Return the current view of a run: its to-do list, pending clarification, sub-agents and committed
+    answer.
 
     The URLs of the answer's figures are signed for `reader`, or not signed without one.
     """
@@ -162,16 +163,18 @@ async def view_run(
 
 
 async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) -> None:
-    """End a run whose orchestration ended without a last event, so that its readers don't wait forever."""
+    """End a run whose orchestration died before it wrote a last event, so that readers of the run don't wait
+    forever.
+    """
     hints = ("Ask again. If it happens again, give the operator the run id.",)
-    with suppress(NotFoundError):  # deleted with its thread
+    with suppress(NotFoundError):  # deleted together with its thread
         await close_run(run_id, ErrorEvent(type="InternalError", message=reason, hints=hints), services)
 
 
 async def _open(
     request: RunRequest, services: AnsweringServices, admit: Admit | None, *, is_new: bool
 ) -> OpenedTurn:
-    """Add the question to its thread while creating the log.
+    """Add the question to its thread, and create the journal at the same time.
 
     The request of a new thread needs no earlier turns, so it is stored at the same time.
     """
@@ -189,7 +192,7 @@ async def _open(
         open_when_admitted(), run_together(*writes), return_exceptions=True
     )
     if isinstance(opened, BaseException):
-        # After these errors, no repeated request can have proceeded; after others, one may need these files.
+        # After these errors, no other attempt at this request can have succeeded, so nothing needs the files.
         if isinstance(opened, NotFoundError | TooManyRequestsError):
             await run_together(services.run_log.delete(request.run_id), files.erase())
         raise opened
@@ -210,18 +213,18 @@ async def _create(request: RunRequest, turn: int, runs: RunStore) -> None:
     try:
         await runs.create(record)
     except ConflictError:
-        return  # already created by an earlier or concurrent attempt, since ids are unique
+        return  # an earlier or concurrent attempt at this request created the record
 
 
 async def begin_journal(request: RunRequest, services: AnsweringServices) -> None:
-    """Create a run's journal with its first event. Repeating the call has no effect."""
+    """Create the journal of a run with its first event. Idempotent."""
     await services.run_log.create(request.run_id)
     try:
         await services.run_log.append(
             request.run_id, [_accepted_event(request, services.settings)], at_offset=0
         )
     except ConflictError:
-        return  # already written by another attempt at this request
+        return  # another attempt at this request has written the event
 
 
 def _accepted_event(request: RunRequest, settings: Settings) -> RunEvent:
@@ -242,6 +245,8 @@ def _accepted_event(request: RunRequest, settings: Settings) -> RunEvent:
 async def _sub_agents(
     record: RunRecord, journal: Journal, services: AnsweringServices, reader: UserContext | None
 ) -> tuple[SubagentView, ...]:
-    """Return the current state of the run's sub-agents."""
+    """Return the sub-agents of the run with the documents that `reader` may read, or without unreadable
+    documents if it is None.
+    """
     views = await live_views(record, journal)
     return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

@@ -1,4 +1,4 @@
-"""The script that every agent runs: steps, clarifications and sub-agents in order. Pure.
+"""The script that all agents follow: steps, clarifications and sub-agents in order. Pure.
 
 `run_agent` yields commands and decides from their results only, so a driver can replay it from recorded
 results. Durable Functions replays an orchestration's history, and the inline driver replays the results of a
@@ -38,23 +38,25 @@ from shared.runs.plan import QueryType, TodoItem, close_todo, complete_lookups, 
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
 
-# Tries of a step. A service that failed twice despite its own retries will fail again.
+# Maximum number of attempts at a step. If a service has failed twice despite its own retries, a third attempt
+# is unlikely to help.
 MAX_TRIES = 2
 
-# For steps that only store the end or a user's choice. Storage usually recovers within minutes.
+# Maximum number of attempts at a step that only stores the end of a run or the user's choice. Storage usually
+# recovers within minutes.
 MAX_PATIENT_TRIES = 8
 _PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 
-# Seconds that a retry and all later steps need. If less time is left, the step is not retried.
+# Seconds that a retry of a step and all later steps need. With less time left, the step is not retried.
 _NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """Request of the script to perform a step after a delay. The script receives the step's result.
+    """Command to perform one step after a delay. The driver sends its result back to the script.
 
     Attributes:
         tokens: used by the run before this step.
@@ -69,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps to perform after a delay, at most `at_once` concurrently.
+    """Command to perform several steps after a delay, at most `at_once` concurrently.
 
     The result is a tuple of `StepResult` in their order.
     """
@@ -81,7 +83,8 @@ class Steps:
 
 @dataclass(frozen=True)
 class Reply:
-    """A wait for the user's reply. The result is `AnswerArrived` or `AnswerTimedOut` in a `StepResult`.
+    """Command to wait for the user's reply. The result is `AnswerArrived` or `AnswerTimedOut` in a
+    `StepResult`.
 
     Attributes:
         ask_step: the step that asked; part of the external event's name.
@@ -94,7 +97,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Children:
-    """Sub-agents to run concurrently. The result is `SubagentsEnded` in a `StepResult`.
+    """Command to run sub-agents concurrently. The result is `SubagentsEnded` in a `StepResult`.
 
     Attributes:
         until: time with zone at which unfinished sub-agents are terminated.
@@ -106,7 +109,8 @@ class Children:
 
 @dataclass(frozen=True)
 class Readers:
-    """Children that read a summary's documents. The result is `SubagentsEnded` in a `StepResult`.
+    """Command to run the children that read a summary's documents. The result is `SubagentsEnded` in a
+    `StepResult`.
 
     Attributes:
         until: time with zone at which unfinished children are terminated.
@@ -123,7 +127,7 @@ Command = Step | Steps | Reply | Children | Readers
 
 @dataclass(frozen=True)
 class RunEnd:
-    """Outcome of a run."""
+    """Outcome of a run. `abstained` means that the documents didn't contain the answer."""
 
     outcome: Literal["completed", "failed"]
     abstained: bool
@@ -138,7 +142,7 @@ Results = tuple[StepResult, ...]
 
 
 class Agent(Protocol[EndT_co]):
-    """The part of the script that differs between agents: their steps and retries.
+    """The part of the script that differs between kinds of agents.
 
     Steps return an observation, with `is_last` once no turn follows.
     """
@@ -149,17 +153,19 @@ class Agent(Protocol[EndT_co]):
         """Perform the first step."""
 
     def next_step(self, observation: Any) -> Script[Any]:
-        """Perform the step that follows an observation."""
+        """Perform the step that follows an earlier step's observation."""
 
     def record(self, observation: Observation) -> None:
-        """Record the reply to a clarification, or the ends of sub-agents."""
+        """Record the result of a wait: the reply to a clarification, or the ends of sub-agents."""
 
     def close(self, observation: Any) -> Script[EndT_co]:
         """Perform the closing steps after the last turn."""
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
-    """Run the main agent, an agent from a file, a sub-agent or a summary to completion."""
+    """Run an agent of any kind until it ends: yield its commands, receive their results, and return its
+    end.
+    """
     observation = yield from agent.first_step()
     while not observation.is_last:
         if isinstance(observation, UserAsked | LooksFurther) and observation.expires_at is not None:
@@ -176,7 +182,7 @@ def run_agent(agent: Agent[End]) -> Script[End]:
 
 
 def next_command(results: Results) -> Command | RunEnd:
-    """Return the command of a run that follows these results. Equal results give equal commands."""
+    """Return the next command of a run after these results, or its end. Equal results give equal commands."""
     script = run_agent(MainAgent())
     try:
         command = next(script)
@@ -206,7 +212,7 @@ def retry_delay_s(phase: Phase, tries: int, failure: StepFailed) -> float | None
 
 
 def retry(phase: Phase, attempt: Callable[[int, float], Script[Observed]]) -> Script[Observed]:
-    """Perform a step, again after each failure that a retry may remedy. Return the last observation.
+    """Perform a step, and repeat it after failures that a retry may resolve. Return the last observation.
 
     Args:
         attempt: makes one attempt, from the number of earlier failed ones and the seconds to wait before it;
@@ -222,7 +228,8 @@ def retry(phase: Phase, attempt: Callable[[int, float], Script[Observed]]) -> Sc
 
 
 class MainAgent:
-    """The agent that answers a question: prepare, turns, commit.
+    """The agent that answers a question. It prepares, takes turns until the answer is written, and commits
+    it.
 
     Attributes:
         step: the next step's number, counted from 1. Waits and sub-agents also take a number.
@@ -253,9 +260,9 @@ class MainAgent:
         return (yield from self._perform("prepare", lambda tries: Prepare(step=self.step, tries=tries)))
 
     def next_step(self, observation: Observation) -> Script[Observation]:
-        """Search with the user's choice, or take a turn."""
+        """Search the documents that the user chose, or take a turn."""
         if isinstance(observation, UserAsked):
-            ask_step = self.step - 2  # the wait took the number in between
+            ask_step = self.step - 2  # two steps back, because the wait for the reply has taken a step number
 
             def take_answer(tries: int) -> TakeAnswer:
                 return TakeAnswer(step=self.step, tries=tries, ask_step=ask_step, timed_out=self._timed_out)
@@ -264,7 +271,7 @@ class MainAgent:
         return (yield from self._perform("turn", self._turn))
 
     def record(self, observation: Observation) -> None:
-        """Record the reply to a clarification, or the ends of sub-agents."""
+        """Record the result of a wait: the reply to a clarification, or the ends of sub-agents."""
         if isinstance(observation, SubagentsEnded):
             self.tokens += _tokens_of_children(self._children, observation.ends)
         self._timed_out = isinstance(observation, AnswerTimedOut)
@@ -295,7 +302,7 @@ class MainAgent:
                     hints=hints,
                 )
 
-            # If this fails too, the next reader or the timer closes the run (see `revive_run`).
+            # If this step fails as well, the next reader or a timer closes the run (see `revive_run`).
             observation = yield from self._perform("fail", report)
         if isinstance(observation, RunClosed):
             self.todo = close_todo(self.todo, succeeded=failure is None and not self._abstained)
@@ -316,7 +323,7 @@ class MainAgent:
         )
 
     def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
-        """Perform a step, with retries if they may help.
+        """Perform a step, and retry it after failures that a retry may resolve.
 
         Args:
             action: creates the step's action from the number of failed attempts.
@@ -334,8 +341,8 @@ class MainAgent:
                 self.step += 1
                 if not isinstance(observation, DelegationDeferred | FilesUnread):
                     return observation
-                # A deferral is not a failure, so `tries` stays unchanged. The step stops deferring when time
-                # runs out.
+                # A deferred step has not failed, so `tries` stays unchanged. The step itself stops deferring
+                # when time runs out.
                 delay_s = observation.delay_s
 
         return (yield from retry(phase, attempt))
@@ -366,14 +373,16 @@ class MainAgent:
         self._set_todo(todo, is_sent=isinstance(observation, Prepared | UserAsked))
 
     def _set_todo(self, todo: tuple[TodoItem, ...], *, is_sent: bool = False) -> None:
-        """Change the todo list. The next turn sends it unless the step's own events did."""
+        """Change the to-do list. The next turn sends the change to readers, unless the step's events already
+        did.
+        """
         self._is_todo_sent = is_sent or todo == self.todo
         self.todo = todo
 
 
 def _tokens_of_children(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
-    """Return the total tokens of the sub-agents. Those without a report are assumed to have used their whole
-    budget.
+    """Return the total tokens used by the sub-agents. A sub-agent that reported no usage counts with its
+    whole budget.
     """
     tokens_by_child = {end.child_id: end.tokens for end in ends if end.tokens is not None}
     return sum(tokens_by_child.get(child.child_id, child.max_tokens) for child in children)

@@ -1,4 +1,4 @@
-"""Protocols of the clients and stores for answering, implemented by `shared.wiring.Services`."""
+"""Protocols for the clients and stores that answering uses. `shared.wiring.Services` implements them."""
 
 from collections.abc import Mapping
 from typing import Protocol, Self
@@ -15,21 +15,21 @@ from shared.tools.services import ToolServices
 
 
 class SubagentServices(ToolServices, Protocol):
-    """The services that sub-agents use."""
+    """The clients and stores that sub-agents use."""
 
     run_log: RunLog
     subagent_control: ControlStore
     user_limits: UserLimitStore
 
     def using(self, *, chat_model: ChatModel | None = None) -> Self:
-        """Return a copy of the services with another chat model."""
+        """Return a copy that uses another chat model, or the same one if it is None."""
 
     def chat_model_named(self, name: str) -> ChatModel:
-        """Return the chat model with this name at the same endpoint."""
+        """Return a chat model that uses the deployment `name` at the same endpoint."""
 
 
 class AnsweringServices(QualityServices, SubagentServices, Protocol):
-    """The external services that answering uses."""
+    """The clients and stores that answering uses, including those of sub-agents."""
 
     user_limits: UserLimitStore
     audit: AuditTrail
@@ -43,4 +43,4 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
         settings: Settings | None = None,
         own_tools: Mapping[str, Tool] | None = None,
     ) -> Self:
-        """Return a copy with the given parts replaced."""
+        """Return a copy in which the given parts are replaced. Parts that are None stay unchanged."""

@@ -1,4 +1,4 @@
-"""Shares of answers: stored models and wire models. Pure."""
+"""Stored models and wire models for sharing answers. Pure."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ ShareObstacle = Obstacle | Literal["changed"]
 
 
 class StoredShare(Model):
-    """A share, stored below its run, with which it is erased.
+    """A share as stored with its run. Erasing the run also erases the share.
 
     Attributes:
         audience: entries as in an access list.
@@ -35,7 +35,7 @@ class StoredShare(Model):
 
 
 class SharePointer(Model):
-    """The pointer from a share's id to its run. On its own it gives no access."""
+    """The stored mapping from a share's id to its run. It gives no access by itself."""
 
     run_id: str
 
@@ -45,7 +45,8 @@ class ShareOrder(Model):
 
     audience: Annotated[tuple[Principal, ...], Field(min_length=1, max_length=MAX_ADDRESSEES)] = Field(
         description=(
-            "Ids of people and groups, departments, `org:` and an organisation id, or `*` for everyone."
+            "Readers of the share: ids of people and groups, names of departments, `org:` followed by an "
+            "organisation id, or `*` for everyone."
         )
     )
     days: int = Field(
@@ -57,10 +58,10 @@ class Share(Model):
     """A share as shown to its owner."""
 
     share_id: str = Field(description="Id of the share.")
-    url: str = Field(description="Address of the shared answer on the web page, relative to the app.")
+    url: str = Field(description="URL of the shared answer on the web page, relative to the app.")
     audience: tuple[str, ...] = Field(description="Readers of the share, as entries of an access list.")
-    created_at: datetime = Field(description="Time of creation.")
-    expires_at: datetime = Field(description="Time of expiry.")
+    created_at: datetime = Field(description="Time when the share was created.")
+    expires_at: datetime = Field(description="Time when the share expires.")
 
 
 class NeededDocument(Model):
@@ -83,8 +84,8 @@ class ShareList(Model):
 
 
 class SharedAnswer(Model):
-    """The answer of a share. It contains no plans, thoughts, sub-agents or costs, and no ids of run, thread
-    and owner.
+    """An answer as shown to the readers of a share. It omits plans, thoughts, sub-agents and costs, and the
+    ids of run, thread and owner.
     """
 
     text: str = Field(description="Text of the answer in Markdown.")
@@ -94,11 +95,11 @@ class SharedAnswer(Model):
 
 
 class SharedView(Model):
-    """A share as shown to its addressees."""
+    """A share as shown to its readers."""
 
-    question: str = Field(description="The question.")
+    question: str = Field(description="The question that was answered.")
     shared_by: str = Field(description="Name of the person who shared it; empty if unknown.")
-    expires_at: datetime = Field(description="Time of expiry.")
+    expires_at: datetime = Field(description="Time when the share expires.")
     answer: SharedAnswer | None = Field(
         description="The answer; null unless the caller can read all its documents in the versions used."
     )

@@ -29,7 +29,7 @@ class FailedQuotation:
 
 
 class RepairedQuotation(Model):
-    """A replacement for a failed quotation. `quote` is None if the model found no suitable words."""
+    """A replacement quotation for a claim."""
 
     number: int = Field(description="The claim's number, as given.")
     doc_id: str = Field(description="Document of the quotation.")
