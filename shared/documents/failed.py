@@ -9,7 +9,8 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-# If more documents failed, they usually have a common cause, which the newest failures show.
+# Maximum number of listed documents. If more failed, they usually share a cause, which the newest failures
+# show.
 _MAX_LISTED = 200
 
 

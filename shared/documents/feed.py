@@ -21,8 +21,8 @@ _NOBODY = datetime.max.replace(tzinfo=UTC)
 
 
 class SharedScans:
-    """Recent changes of all documents, shared by all readers in a process. A scan of the store is reused
-    while it is fresh and covers the requested period.
+    """Cache for recent changes of all documents, shared by all feeds of a process. A scan of the store is
+    reused while it is fresh and covers the requested period.
     """
 
     def __init__(self, store: DocumentStore) -> None:
@@ -31,7 +31,7 @@ class SharedScans:
         self._states: list[DocumentState] = []
         self._since = _NOBODY
         self._began = 0.0
-        # Earliest time for which a reader has asked since the last scan. The next scan starts there.
+        # Earliest start time that any reader has requested since the last scan. The next scan starts there.
         self._asked_for = _NOBODY
 
     async def changed_since(self, moment: datetime) -> list[DocumentState]:
@@ -48,7 +48,7 @@ class SharedScans:
         try:
             self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
-            # The stored states are from an earlier scan, which covers a different period.
+            # The scan failed, and the cached states don't cover its period, so force another scan.
             self._since = _NOBODY
             raise
 
@@ -59,14 +59,14 @@ def _now() -> float:
 
 # Each poll repeats the last three seconds, because the clocks of workers differ and a write takes time.
 _OVERLAP = timedelta(seconds=3)
-# Check a document for deletion for this long after it changed: a deletion removes the state itself, so scans
-# don't show it.
+# After a change, check for this long whether the document was deleted. A deletion removes the stored state,
+# so scans can't detect it.
 _WATCHED = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """Change of a document: its current state, or its removal, also because the user may no longer read it.
+    """Change of a document: its new state, or its removal. Losing read access also counts as a removal.
 
     Attributes:
         moment: time of the change. A new feed that starts at this time reports all later changes.
@@ -82,7 +82,7 @@ class DocumentFeed:
     """Feed of document changes for one reader, limited to documents that the reader may see."""
 
     def __init__(self, scans: SharedScans, user: UserContext, after: datetime | None) -> None:
-        """Create a feed for one reader.
+        """Create a feed that starts after an earlier event, or with the documents in progress.
 
         Args:
             scans: scans shared by all readers of the process.
@@ -96,7 +96,7 @@ class DocumentFeed:
 
     async def poll(self) -> list[FeedEvent]:
         """Return the changes since the previous call, oldest first, followed by removals. The first call of a
-        new feed returns the documents in progress or failed.
+        feed without a start time returns all documents in progress or failed.
         """
         if self._moment is None:
             begin = datetime.now(UTC)
@@ -119,8 +119,8 @@ class DocumentFeed:
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Return an event for each recently reported document that was deleted since. Documents in `seen`,
-        which the current scan found, aren't checked.
+        """Return a "removed" event for each recently reported document that no longer exists. Documents in
+        `seen`, which the current scan found, aren't checked.
         """
         events = []
         for doc_id, changed_at in list(self._watched.items()):

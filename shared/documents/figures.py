@@ -26,8 +26,8 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
-# Size and detail of pictures for a vision model: 768 pixels take about 800 tokens in OpenAI's tiles or 1,000
-# in patches, and labels stay readable.
+# Longest side of a picture for a vision model. 768 pixels cost about 800 tokens with OpenAI's tiles or 1,000
+# with patches, and labels stay readable.
 _SEEN_SIDE_PX = 768
 _SEEN_S = 3.0
 # The API promises one hour. Pages stay open for a while, so URLs are valid for twice that time.
@@ -57,7 +57,7 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Return the ids of those documents and databases among `doc_ids` that the user may read.
+    """Return the subset of `doc_ids` that the user may read. The ids may refer to documents or databases.
 
     A citation of a database table contains the id of the database instead of a document id.
     """

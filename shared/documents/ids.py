@@ -18,12 +18,12 @@ UPLOADS = "uploads"
 VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
 CONVERSATION_FILES = "conversation-files"
-# Placeholder for a missing thread, which can't be the id of any thread.
+# Stands for the missing thread id in a malformed name. No thread has this id.
 _NO_THREAD = "?"
-# Thread ids start with a digest of the owner that has this length.
+# Length of the owner's digest, with which every thread id starts.
 _OWNER_DIGITS = 16
 _CONVERSATION_ID = re.compile("[0-9a-f]{32}")
-# Windows divide document ids by this many leading hex digits at most.
+# Maximum number of leading hex digits of a document id by which windows are divided.
 _DIGITS = 6
 _BITS = 4 * _DIGITS
 
@@ -60,8 +60,8 @@ def block_id_in(doc_id: str, block_id: str) -> str:
 
 
 def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: str) -> str:
-    """Return the id of a figure's block. It depends on the picture and on who wrote the caption, but not on
-    the surrounding text.
+    """Return the id of a figure's block. It depends on the picture and on whether a model or a rule wrote the
+    caption, but not on the surrounding text.
 
     Args:
         key: SHA-256 of the picture, as hex.
@@ -127,8 +127,8 @@ def files_of_thread(thread_id: str) -> str:
 
 
 def has_own_sidecar(blob_name: str) -> bool:
-    """Return whether the app itself writes a permissions sidecar before this blob. If so, a blob without a
-    sidecar must not be used.
+    """Return whether the app writes a permissions sidecar before it stores this blob. If so, the blob must
+    not be used while its sidecar is missing.
     """
     return is_upload(blob_name) or is_conversation_file(blob_name)
 
@@ -161,8 +161,8 @@ def upload_folder(blob_name: str) -> str | None:
 
 @dataclass(frozen=True)
 class IdWindow:
-    """Window of document ids that start with the same bits. It divides work on all documents into parts of
-    equal size.
+    """Range of document ids that start with the same bits. Windows divide work on all documents into parts of
+    about equal size.
 
     Attributes:
         bits: number of bits; 0 = all documents, with any id.
@@ -193,7 +193,7 @@ class IdWindow:
 
     @property
     def share(self) -> float:
-        """Expected share of all documents that is in the window."""
+        """Expected fraction of all documents whose ids are in the window."""
         return 1 / (1 << self.bits)
 
     def holds(self, doc_id: str) -> bool:
@@ -201,16 +201,16 @@ class IdWindow:
         return self.low <= doc_id and (self.high is None or doc_id < self.high)
 
     def condition(self, name: str) -> str | None:
-        """Return an OData condition that limits a field or column to the window, or None if the window
-        contains all ids.
+        """Return an OData condition that limits the field or column `name` to the window, or None if the
+        window contains all ids.
         """
         above = f"{name} ge {quote(self.low)}" if self.low else None
         below = f"{name} lt {quote(self.high)}" if self.high is not None else None
         return all_of(above, below)
 
     def narrowed(self, count: int, bits: int | None = None) -> "IdWindow":
-        """Return a smaller window inside this one, with one bit more or with `bits` bits. Increasing values
-        of `count` select all such windows in turn.
+        """Return one of the smaller windows inside this one, with one additional bit, or with `bits` bits in
+        total. Consecutive values of `count` select all of them in turn.
         """
         window = self
         while window.bits < min(self.bits + 1 if bits is None else bits, _BITS):

@@ -35,11 +35,11 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
 
 
 def copied_hash(record: DocumentRecord) -> str:
-    """Return a hash of the document fields that every block repeats. As long as it stays the same, unchanged
-    blocks need no write.
+    """Return a hash of the document fields that are copied to each block's row. While it is unchanged, the
+    rows of unchanged blocks needn't be written.
     """
     fields = copied_fields(record)
-    # The thread of a document never changes.
+    # A document's thread never changes, so it needs no place in the hash.
     del fields["thread_id"]
     return digest(*(repr(value) for _, value in sorted(fields.items())))[:32]
 
@@ -108,7 +108,7 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
         DependencyError: searches still return rows.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
-        # Pause before listing the rows: rows of an older listing may have been rewritten meanwhile.
+        # Pause before listing the rows, because a row may have been rewritten since they were last listed.
         await asyncio.sleep(pause_s)
         keys = list(await block_hashes(index, doc_id))
         if not keys:
@@ -118,7 +118,9 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
-    """Return the keys of the pictures in a document's index rows, except those of the blocks in `without`."""
+    """Return the picture keys that a document's index rows refer to. Rows of the blocks in `without` are
+    ignored.
+    """
     rows = all_rows(index, "block_id", ("block_id", "image_url"), f"doc_id eq {quote(doc_id)}")
     return {
         PurePosixPath(str(row["image_url"])).stem
@@ -131,8 +133,8 @@ async def all_rows(
     index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
 ) -> AsyncIterator[IndexRow]:
     """Yield all rows that match a condition, in key order. An empty `select` returns all fields."""
-    # Continue each page after the last key: `skip` is limited to 100,000 rows, and skips the wrong ones after
-    # a deletion.
+    # Start each page after the last key of the previous one. `skip` is limited to 100,000 rows, and a
+    # deletion between two pages would make it miss rows.
     last = ""
     while True:
         further = all_of(f"{key} gt {quote(last)}", condition)

@@ -34,8 +34,8 @@ class OpenWork(Model):
 
 
 class SecondLook(Model):
-    """Document whose blocks must be compared with its manifest later: an ingestion was fenced off that may
-    still be writing blocks.
+    """Document whose blocks must be compared with its manifest later, because an ingestion that was fenced
+    off may still be writing blocks.
     """
 
     doc_id: str
@@ -44,7 +44,7 @@ class SecondLook(Model):
 
 
 class Place(Model):
-    """Ingestion place that a document occupies while it is being ingested. Their number is limited.
+    """Ingestion slot that a document occupies while it is being ingested. The number of slots is limited.
 
     Attributes:
         is_kept: it has the place that is kept for people without a document in progress.

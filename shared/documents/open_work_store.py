@@ -1,5 +1,5 @@
-"""Storage of the ingestion backlog, with a row for each document that needs work, and of the row that lists
-the documents being ingested.
+"""Storage of the ingestion backlog, which has a row for each document that needs work, and of the list of
+documents being ingested.
 
 These rows are in separate partitions of the document table. A writer stores the backlog row before the state
 of the document. The ingestion deletes the backlog row last, and only if its etag is still the one read at the
@@ -24,12 +24,12 @@ _SECOND_LOOKS = "~second-look"
 _PLACES_ROW = "places"
 _ASKED_ROW = "asked"
 _ASKED_EVERY = timedelta(seconds=5)
-# A user counts as waiting for this long after a question: about the time needed to read an answer and ask
-# again.
+# After a question, its user counts as waiting for this long, which is about the time to read an answer and
+# ask again.
 _ASKED_FOR = timedelta(seconds=15)
 # Shortest pause between two scans of the backlog.
 _SHORTEST_S = 1.0
-# Largest share of the time that may be spent on scans of the backlog.
+# Maximum fraction of the time that is spent on scans of the backlog.
 _SCAN_SHARE = 0.1
 
 
@@ -45,7 +45,7 @@ class OpenWorkStore:
         self.changing = asyncio.Lock()
         self._table = table
         self._copy: dict[str, OpenWork] = {}
-        # Documents that this process changed during a scan. The scan may have read their old rows.
+        # Documents that this process changed during a scan, which may have read their rows before the change.
         self._touched: set[str] = set()
         self._scan_at = 0.0
         self._asked_at = datetime.min.replace(tzinfo=UTC)
@@ -117,7 +117,7 @@ class OpenWorkStore:
         await self._table.put(_entity(_SECOND_LOOKS, doc_id, look))
 
     async def second_looks(self, before: datetime) -> list[SecondLook]:
-        """Return the documents that had an ingestion fenced off at or before the given time."""
+        """Return the documents with an ingestion that was fenced off at or before the given time."""
         found = [
             SecondLook.from_stored(str(row["content"])).model_copy(update={"revision": revision_of(row)})
             async for row in self._table.query(f"PartitionKey eq '{_SECOND_LOOKS}'")
@@ -134,8 +134,8 @@ class OpenWorkStore:
             return
 
     async def note_question(self) -> None:
-        """Record that a user is waiting for an answer, at most every five seconds. Storage errors are
-        ignored, because they must not prevent the answer.
+        """Record that a user is waiting for an answer. At most one write occurs every five seconds, and
+        storage errors are ignored, because they must not prevent the answer.
         """
         now = datetime.now(UTC)
         if now - self._asked_at >= _ASKED_EVERY:

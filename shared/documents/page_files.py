@@ -1,5 +1,5 @@
-"""Storage of reading views, which contain the elements of a document version in order. They are files in the
-folder of the version.
+"""Storage of reading views: the elements of a document version in reading order, as files in the version's
+folder.
 
 They are files in a version's folder (`versions`), like page pictures (shared/ingestion/page_pictures.py) and
 tables for SQL (shared/tables/table_files.py).

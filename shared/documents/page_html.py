@@ -282,7 +282,7 @@ POLICY = (
 TEXT_ID = "cited-text"
 """The anchor of the first marked place in the text, where the picture has marks, too."""
 
-# If a link leads to the passage, this share of the page height stays visible above it.
+# Fraction of the page height that stays visible above a passage when a link scrolls to it.
 _SEEN_ABOVE = 0.12
 
 

@@ -15,7 +15,7 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _plain(text: Any) -> Any:
-    """Reject numbers that int() accepts but that aren't plain digits, such as `1_0`, ` 1` and digits of other
+    """Reject texts that int() accepts but that aren't plain digits, such as `1_0`, ` 1` and digits of other
     scripts.
     """
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
@@ -27,7 +27,7 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 
 
 class CitationQuery(Model):
-    """Query parameters that name a citation to highlight. If it belongs to another user's run, nothing is
+    """Query parameters that name a citation to highlight. If the run belongs to another user, nothing is
     highlighted.
     """
 
@@ -58,7 +58,7 @@ class PictureQuery(Model):
 
 class ReadableQuery(CitationQuery):
     """Query parameters of the readable view. The view starts at the cursor, the cited passage, the page or
-    the time in the recording, whichever is given first in this list.
+    the time in the recording; the first of these that is given applies.
     """
 
     cursor: str = Field(
@@ -98,9 +98,7 @@ class Part(Model):
 
 
 class Outline(Model):
-    """Table of contents for the stored elements of a document version: it says which part contains which
-    elements and pages.
-    """
+    """Table of contents of a stored reading view: which part contains which elements and pages."""
 
     parts: tuple[Part, ...]
     piece_count: int
@@ -161,7 +159,7 @@ class ViewedElement(Model):
 
 
 class CitedPassage(Model):
-    """Citation that was requested together with a view.
+    """The citation that a view was requested to highlight, and whether it is highlighted there.
 
     Attributes:
         page_number: None for documents without pages.

@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 
 def page_number_of(text: str) -> int:
-    """Parse the page number in a URL. Raise `NotFoundError` if it isn't a number from 1.
+    """Parse the page number in a URL. Raise `NotFoundError` if it isn't a whole number of at least 1.
 
     Raises:
         NotFoundError: the text isn't a page number.
@@ -63,7 +63,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Material:
-    """Document together with the data needed to render one of its views.
+    """Document with the data needed to render one of its views.
 
     Attributes:
         elements: elements of one or more parts.
@@ -166,8 +166,8 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return index and text of the elements that may contain the cited passage: all elements of its page, or
-    all from its time on.
+    """Return the index and text of each element that may contain the cited passage: the elements of the cited
+    page, or of a recording from the cited time on.
 
     `first_index` is the index of `pieces[0]` in the document.
     """
@@ -181,8 +181,8 @@ def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citat
 
 
 def passage_places(texts: Sequence[str], cited: Cited | None) -> list[Place]:
-    """Return where the cited passage is in the given texts of elements. For a citation of a table, these are
-    the positions of the cited rows.
+    """Return the positions of the cited passage in the texts of the given elements. For a citation of a
+    table, these are the positions of the cited rows.
     """
     if cited is None:
         return []

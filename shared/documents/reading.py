@@ -1,5 +1,5 @@
-"""Format of stored reading views: the elements of a document are divided into parts, so that views load only
-what they show.
+"""Format of stored reading views. The elements of a document are divided into parts, so that a view loads
+only the parts that it shows.
 
 A view loads the outline and the parts that it shows, so its cost doesn't depend on the document's length.
 """
@@ -13,7 +13,7 @@ from shared.documents.models import Element
 from shared.documents.page_models import Outline, Part
 from shared.evidence.models import Citation
 
-# Size of a part: about ten printed pages, which are loaded together (unmeasured).
+# Maximum length of a part, which is loaded as a whole: about ten printed pages (unmeasured).
 PART_CHARS = 20_000
 # Maximum number of elements per part, because even a short element needs about 1 KB of memory.
 PART_PIECES = 1000
@@ -87,8 +87,8 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the index of the part in which a page starts. If the page has no text, the next page with text
-    is used; without any, return 0.
+    """Return the index of the part in which a page starts. If the page has no text, use the next page with
+    text; if there is none, return 0.
     """
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)

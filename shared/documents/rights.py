@@ -37,7 +37,8 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
 
 
 def may_see(user: UserContext, state: DocumentState) -> bool:
-    """Return whether the user may read the document under both its current and its pending permissions.
+    """Return whether the user may read the document. Both its current and its pending permissions must allow
+    it.
 
     Before the first version is complete, only the pending permissions exist. Deleted documents are hidden,
     and files of a conversation are visible only in that conversation.
@@ -49,8 +50,8 @@ def may_see(user: UserContext, state: DocumentState) -> bool:
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
-    """Return whether the user may change the document, as its owner or as an administrator. Being an
-    administrator doesn't permit reading it.
+    """Return whether the user may change the document, as its owner or as an administrator. Administrators
+    may change documents that they may not read.
 
     Files that belong to a conversation can't be changed, only removed from its thread.
     """

@@ -1,4 +1,4 @@
-"""The protocol of the services that `shared.documents` needs, a subset of `shared.wiring.Services`."""
+"""Protocol of the services that `shared.documents` needs, which `shared.wiring.Services` provides."""
 
 from typing import Protocol
 

@@ -15,7 +15,7 @@ from shared.retrieval.models import DocumentStatus
 
 
 class Rights(Model):
-    """Permissions of a document, and its project and origin.
+    """Permissions of a document, with its project and origin.
 
     Attributes:
         acl: sorted principals, including the owner; empty = no one may read it.
@@ -33,7 +33,9 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """Time at which a document entered a status, and number of model replies received in that status."""
+    """Time at which a document entered a status, and the number of model replies received during that
+    status.
+    """
 
     status: DocumentStatus
     at: datetime
@@ -122,7 +124,7 @@ class DocumentState(Model):
 
     @property
     def owners(self) -> frozenset[str]:
-        """Current owner, and the future one if the access list is about to change."""
+        """Ids of the current owner, and of the future one if the permissions are about to change."""
         return frozenset(filter(None, (self.rights.owner_id, self.wanted_rights.owner_id)))
 
     @property

@@ -21,13 +21,13 @@ FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
 _OWNED = "~owned-"
 _CHANGED = "~changed-"
-# Upper bound for the names of `_CHANGED` partitions: "." follows "-".
+# Exclusive upper bound of the `_CHANGED` partition names, because "." is the character after "-".
 _AFTER_CHANGED = "~changed."
 # Keep superfluous rows younger than this, because their writer may not have written the state yet.
 _SETTLED = timedelta(minutes=10)
 # Rows of changes are kept for a day. To find earlier changes, readers have to scan all states.
 CHANGES_KEPT = timedelta(days=1)
-# Number of documents whose index rows are remembered. Forgetting one costs an unnecessary write.
+# Number of documents whose index rows are cached. A cache miss costs one unnecessary write.
 _MOST_KNOWN = 10_000
 
 
@@ -51,9 +51,7 @@ class StateIndex:
         self._known: OrderedDict[str, _IndexedAs] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember the index rows that a stored state must already have, so that they aren't written
-        again.
-        """
+        """Remember that the index rows of a stored state exist, so that they aren't written again."""
         indexed = self._known.get(state.doc_id, _IndexedAs())
         self._remember(state.doc_id, _IndexedAs(_is_unfinished(state), indexed.changed, state.owners))
 
@@ -77,8 +75,8 @@ class StateIndex:
         self._remember(state.doc_id, _IndexedAs(is_unfinished, partition, owners))
 
     async def after_write(self, state: DocumentState) -> None:
-        """Delete the index row of a document that is no longer unfinished. Storage errors are ignored,
-        because a superfluous row is harmless.
+        """Delete the document from the list of unfinished documents if its ingestion has ended. Storage
+        errors are ignored, because a superfluous row is harmless.
         """
         indexed = self._known.get(state.doc_id, _IndexedAs(is_unfinished=True))
         if indexed.is_unfinished and not _is_unfinished(state):
@@ -102,7 +100,7 @@ class StateIndex:
 
     async def of_owner(self, user_id: str) -> AsyncIterator[Mapping[str, Any]]:
         """Yield an index row for every document of this owner. Some rows may be superfluous, because their
-        document has another owner by now.
+        document has changed its owner.
         """
         async for row in self._table.query(f"PartitionKey eq '{_partition_of_owner(user_id)}'"):
             yield row
@@ -115,7 +113,7 @@ class StateIndex:
         try:
             await self._table.delete(str(row["PartitionKey"]), str(row["RowKey"]), revision_of(row))
         except ConflictError:
-            # Another process has written the row again, so it may be needed.
+            # Another process has rewritten the row, so it may be needed.
             return
 
     async def changed_since(self, moment: datetime) -> list[str]:

@@ -81,8 +81,8 @@ class DocumentStore(DocumentRows):
         await self._index.after_delete(state)
 
     async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
-        """Yield the states of documents in arbitrary order, optionally limited to ids from `low` up to but
-        excluding `high`.
+        """Yield the states of documents in arbitrary order. The ids can be limited to the range from `low`
+        (inclusive) to `high` (exclusive).
         """
         condition = f"PartitionKey ge '{low}' and PartitionKey lt '{high or FIRST_PARTITION}'"
         async for entity in self._table.query(condition):
@@ -101,8 +101,8 @@ class DocumentStore(DocumentRows):
     async def _indexed(
         self, index_rows: AsyncIterator[Mapping[str, Any]], is_wanted: Callable[[DocumentState], bool]
     ) -> AsyncIterator[DocumentState]:
-        """Yield the states of the documents that index rows refer to, unless they no longer meet the
-        condition. Rows of such states are deleted.
+        """Yield the states that index rows refer to and that satisfy `is_wanted`. All other index rows are
+        superfluous and are deleted.
         """
         rows = [row async for row in index_rows]
         for start in range(0, len(rows), _PAGE):

@@ -1,4 +1,4 @@
-"""Version folders, which contain all files derived from one version of a document, in the work container.
+"""Version folders in the work container. Each contains all files derived from one version of a document.
 
 `versions/{doc_id}/{content hash}-{pipeline}/` contains reading views, pictures, tables and the manifest, and
 during an ingestion the results of its steps. The stored state of a document names its current version. A
@@ -17,15 +17,15 @@ _STEPS = "steps/"
 
 
 def step_file(folder: str, name: str) -> str:
-    """Return the blob name for the result of an ingestion step. Such results are only kept until the
-    ingestion ends.
+    """Return the blob name for the result of an ingestion step. Such results are deleted when the ingestion
+    ends.
     """
     return f"{folder}{_STEPS}{name}"
 
 
 def is_of_version(name: str, folder: str) -> bool:
-    """Return whether a blob is a permanent file of the version stored in `folder`, and not the result of an
-    ingestion step.
+    """Return whether a blob is a permanent file of the version stored in `folder`, rather than the result of
+    an ingestion step.
     """
     return name.startswith(folder) and not name.startswith(folder + _STEPS)
 
