@@ -87,17 +87,17 @@ Function = tuple[str, int, str]
 
 
 class Recorder:
-    """Profiler that records which functions of this repository are called while it is active."""
+    """A profiler that records which functions of this repository are called while it is active."""
 
     def __init__(self) -> None:
         self._is_on = False
         self.functions: set[Function] = set()
-        # Functions called from another file. This is a list, because several threads may append to it.
+        # One entry per call of a function from another file. A list, because several threads append to it.
         self.crossings: list[Function] = []
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record a profiler event if it is the call of a function in this repository. The interpreter calls
-        this method.
+        """Record the event if it is a call of a function in this repository. The interpreter calls this
+        method.
         """
         code = frame.f_code
         if (
@@ -148,16 +148,14 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Return the bytecode offset of a function's start. A generator that is resumed continues at a later
+    """Return the bytecode offset at which a function starts. A generator that is resumed continues at a later
     offset.
     """
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 class Host:
-    """Replacement for the Functions host and its durable client. It contains all functions of the app by
-    name.
-    """
+    """A replacement for the Functions host and its durable client, with all functions of the app by name."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -165,7 +163,7 @@ class Host:
         self._begun: list[asyncio.Task[Any]] = []
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return an HTTP handler or activity without the wrapper that passes it the durable client."""
+        """Return an HTTP handler or activity without the wrapper that passes the durable client to it."""
         function = self._functions[name].get_user_function()
         return getattr(function, "client_function", function)  # type: ignore[no-any-return]
 
@@ -194,7 +192,7 @@ class Host:
 
 
 class WorkerInProcess:
-    """Replacement for `subprocess.Popen` that runs the parser worker in the calling thread, where it is
+    """A replacement for `subprocess.Popen` that runs the parser worker in the calling thread, where it is
     profiled.
     """
 
@@ -227,7 +225,7 @@ class WorkerInProcess:
 
 async def question(host: Host, recorder: Recorder, number: int) -> None:
     """Run a question, from the POST request to the end of its event stream."""
-    # Each question starts a new thread.
+    # The number is not needed, because each question starts a new thread.
     del number
     app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
@@ -257,11 +255,11 @@ def serve(services: Any) -> None:
 
 async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
     """Run a question and an ingestion three times each. Print and return the counts of the last run."""
-    # Import the app here, because it reads the settings.
+    # The app is imported here, because importing it reads the settings.
     from function_app import app
 
     host, recorder, report = Host(app), Recorder(), {}
-    # Set the profiler before any thread starts.
+    # The profiler must be set before any thread starts.
     threading.setprofile(recorder)
     sys.setprofile(recorder)
     settings = fake_settings(dev_token_secret=SECRET, subagents_enabled=False)

@@ -1,4 +1,4 @@
-"""`python -m cli`: the command line. An HTTP client of a running app.
+"""`python -m cli`: the command line, an HTTP client of a running app.
 
 Every failure is printed as a message without a traceback; GROUNDWORK_DEBUG=1 adds the traceback.
 """
@@ -103,8 +103,8 @@ def _in_words(failed: BaseException) -> CommandError:
 
 
 def _tell(terminal: Terminal, failed: CommandError) -> int:
-    """Print an error on standard error, and with --json also as the result, so that programs needn't parse
-    text.
+    """Print an error on standard error. With --json, also print it as the result, so that programs don't have
+    to parse text.
     """
     terminal.note(str(failed), "red")
     for hint in failed.hints:

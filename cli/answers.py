@@ -10,7 +10,8 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
-# The API's page label is the same in all languages. A publisher's name or a kind may precede or follow it.
+# The API uses the page label "S." in all languages. A publisher's name or a document type may precede or
+# follow it.
 _PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
@@ -54,8 +55,9 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
 
 
 def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
-    """Print a calculation in words and in SQL, followed by its result."""
-    # The quotation has the first rows with their numbers as the answer writes them; `rows` are for programs.
+    """Print the result of a calculation, followed by the query in words and in SQL."""
+    # The quotation contains the first rows with numbers formatted as in the answer. `rows` in the JSON has
+    # raw values for programs.
     _, *lines = cited["quote"].splitlines() or [""]
     rows = [[cell.strip().replace("\\|", "|") for cell in _BORDER.split(line)[1:-1]] for line in lines]
     terminal.table(cited["columns"], rows, nothing="No rows.")
@@ -75,7 +77,7 @@ def _page(citation: Mapping[str, Any]) -> str:
 def _link(terminal: Terminal, name: str, address: str) -> None:
     address = clean(address)
     label = Text(clean(f"{name} "))
-    # Only http and https become links, so that a link can't run anything else.
+    # Only http and https addresses become links, because other schemes could start programs.
     is_link = terminal.output.is_terminal and address.startswith(("http://", "https://"))
     label.append(address, style=f"link {address}" if is_link else "")
     if terminal.output.is_terminal:

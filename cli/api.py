@@ -1,5 +1,5 @@
-"""HTTP client of the API: one connection pool, error messages from the app, and retries
-after `Retry-After`.
+"""HTTP client of the API, with a connection pool, the app's error messages, and retries after
+`Retry-After`.
 """
 
 import os
@@ -17,7 +17,7 @@ from cli.errors import CommandError, NoConnectionError
 DEFAULT_URL = "http://127.0.0.1:7071"
 _TIMEOUT = httpx.Timeout(
     60.0, connect=5.0
-)  # 60 s suffice for reading, because streams send a comment every 15 s
+)  # a read timeout of 60 s suffices, because streams send a comment every 15 s
 _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
@@ -70,7 +70,7 @@ class _Bearer(httpx.Auth):
 
 
 class Api:
-    """A client of the app on behalf of one user. A context manager; safe to share between threads.
+    """A client of the app that acts for one user. It is a context manager, and threads may share it.
 
     Args:
         url: URL of the app without `/api`.
@@ -89,8 +89,8 @@ class Api:
         self._client = httpx.Client(base_url=f"{self.url}/api", auth=_Bearer(source), timeout=_TIMEOUT)
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return the JSON of a response, or {} if it has no content. Waits and retries if the app asks for
-        it.
+        """Send a request and return the JSON of the response, or {} if it has no content. If the app responds
+        with Retry-After, wait and retry.
 
         Raises:
             CommandError: no connection, or an error response.
@@ -122,8 +122,8 @@ class Api:
         return items[:limit]
 
     def send(self, method: str, path: str, *, also: int = 200, **request: Any) -> httpx.Response:
-        """Send a request and return its complete response. Raise CommandError unless it is successful or has
-        the status `also`.
+        """Send a request and return its complete response. Raise CommandError unless the status is a success
+        or equals `also`.
 
         Raises:
             CommandError: no connection, or an error response.
@@ -144,7 +144,8 @@ class Api:
     def events(
         self, method: str, path: str, *, after: int = 0, body: Any = None, key: str = ""
     ) -> Iterator[tuple[httpx.Headers, Event | None]]:
-        """Yield a stream's events and the headers of its response. The first event is None, once connected.
+        """Yield (headers, event) for each event of a stream. The first event is None and signals that the
+        stream is connected.
 
         Args:
             after: number of the last event received.
@@ -190,7 +191,7 @@ class Api:
     def unreachable(self, failed: httpx.HTTPError) -> NoConnectionError:
         """Return the error for an app that can't be reached."""
         return NoConnectionError(
-            f"No answer from {self.url} ({type(failed).__name__}).",
+            f"No response from {self.url} ({type(failed).__name__}).",
             "Is it running? `make run` starts a local stack; GROUNDWORK_URL selects another app.",
         )
 
@@ -256,7 +257,7 @@ def refuse_errors(answered: httpx.Response) -> None:
         detail, hints, code = _problem(answered)
         request_id = answered.headers.get("x-request-id", "")
         if answered.status_code >= _BROKEN and request_id:
-            hints.append(f"The app's log knows it as request {request_id}.")
+            hints.append(f"The request id in the app's log is {request_id}.")
         raise CommandError(detail, *hints, status=answered.status_code, code=code)
 
 

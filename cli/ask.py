@@ -127,7 +127,9 @@ def follow(asking: Asking, stream: RunStream) -> int:
 
 
 def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
-    """Follow the run and return its last event, or None if it waits for a reply and no user is present."""
+    """Follow the run and return its last event. Return None if it waits for a clarification and nobody is at
+    the terminal.
+    """
     for event in stream:
         asking.display.take(event)
         if event.name == "complete":
@@ -142,7 +144,7 @@ def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
 
 
 def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
-    """Ask the run's clarification and return whether it was answered."""
+    """Ask the user the run's clarification, and return whether it was answered."""
     terminal, run_id = asking.terminal, stream.run_id
     asking.display.pause()
     if str(event.data.get("expires_at")) == asking.answered:
@@ -176,7 +178,7 @@ def _answered(asking: Asking, run_id: str, reply: str) -> bool:
 
 
 def send_answer(api: Api, run_id: str, reply: str) -> dict[str, Any]:
-    """Reply to a clarification: a number selects an option, words are interpreted by the app."""
+    """Send the reply to a clarification. A number selects an option; the app interprets any other text."""
     answer = {"choice": int(reply)} if reply.isdecimal() and len(reply) < 6 else {"text": reply}
     return api.call("POST", f"/runs/{segment(run_id)}/answer", json=answer)
 
@@ -187,7 +189,9 @@ def _leave_waiting(terminal: Terminal, run_id: str, event: Event) -> None:
     else:
         for line in _options(event):
             terminal.say(line)
-    terminal.note(f"The run waits. Answer it: {program_name()} runs answer {run_id} NUMBER", "yellow")
+    terminal.note(
+        f"The run is waiting for a reply. Answer with: {program_name()} runs answer {run_id} NUMBER", "yellow"
+    )
 
 
 def _options(event: Event) -> list[str]:

@@ -1,4 +1,4 @@
-"""Entra ID tokens from azure-identity, which only this module imports, on demand.
+"""Entra ID tokens from azure-identity. Only this module imports that library, and only on demand.
 
 Not tested against Entra ID; tests use the library's managed identity credential against a local server.
 """
@@ -89,7 +89,9 @@ def _show_code(address: str, code: str, _until: datetime) -> None:
 
 
 def _refused(failed: Exception) -> CommandError:
-    """Return an error with azure-identity's first line, which lists the identities tried and no secret."""
+    """Return an error with the first line of azure-identity's message, which lists the identities tried and
+    contains no secret.
+    """
     lines = str(failed).strip().splitlines()
     return CommandError(
         f"Azure returned no token: {lines[0] if lines else type(failed).__name__}",

@@ -1,4 +1,5 @@
-"""`check`: an end-to-end test of an app: upload a file, ask about it, check the citation, delete the file.
+"""`check`: an end-to-end test of an app, which uploads a file, asks about it, checks the citation and deletes
+the file.
 
 The file contains a random fact, so an answer with this fact must come from the file. The file is always
 deleted.
@@ -20,7 +21,7 @@ _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # random codes contain no vowels, so that the
 _GONE = 404
 _BROKEN = 500
 _UNAVAILABLE = 503
-_CLEARING_S = 60  # time for deleting the file, enough for a brief outage
+_CLEARING_S = 60  # time limit for deleting the file, long enough for a brief outage
 
 
 @dataclass
@@ -127,16 +128,15 @@ def _answered(trial: _Trial) -> str:
     if run["status"] != "completed":
         raise CommandError(str(run.get("error") or f"The run is {run['status']}."))
     if trial.value not in answer["text"]:
-        raise CommandError("The answer lacks the fact in the file.")
+        raise CommandError("The answer lacks the value stated in the file.")
     if not any(trial.value in proof["quote"] for proof in proofs):
         raise CommandError("The answer has no verified citation of the file.")
     return f"“{proofs[0]['quote']}”"
 
 
 def _deleted(trial: _Trial) -> str:
-    trial.until = max(
-        trial.until, time.monotonic() + _CLEARING_S
-    )  # allow the clean-up even after the deadline
+    # The clean-up has a separate time limit, which may end after the deadline of the test.
+    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)
     try:
         if trial.thread_id:
             trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
@@ -157,15 +157,13 @@ def _file_deleted(trial: _Trial) -> str:
                 return ""
             is_ours = refused.status is not None and refused.status < _BROKEN
             if is_ours or time.monotonic() >= trial.until:
-                raise CommandError(
-                    f"{trial.filename} may still be there. {refused}", *refused.hints
-                ) from None
+                raise CommandError(f"{trial.filename} may still exist. {refused}", *refused.hints) from None
         _wait(trial, f"{trial.filename} is still there")
 
 
 def _find_upload(trial: _Trial) -> str:
-    """Return the id of the uploaded file if the upload got no response, or "". Lists documents in progress
-    first.
+    """Return the id of the uploaded file if the upload got no response, or "" if it can't be found. The list
+    starts with documents in progress.
     """
     if not trial.was_sent:
         return ""

@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., int | None])
 
 
 class Surroundings:
-    """The environment of an invocation.
+    """The environment of an invocation: arguments, terminal and, once connected, the client of the app.
 
     Args:
         connect: returns a client for the signed-in user; called when a command first needs it.
@@ -50,7 +50,7 @@ class Surroundings:
 
 
 class Call(typer.Context):
-    """An invocation of a command, with lazy access to the app and the terminal."""
+    """An invocation of a command. The connection to the app is opened on first use."""
 
     @property
     def surroundings(self) -> Surroundings:

@@ -194,7 +194,7 @@ def edit_document(
     if tag is not None:
         changes["tags"] = [text for text in tag if text]
     if not changes:
-        raise CommandError("No change was given.", "Give --title, --type, --author, --department, …")
+        raise CommandError("No change was given.", "Specify --title, --type, --author, --department, …")
     _show(call.terminal, call.api.call("PATCH", f"/documents/{resolve(call.api, document)}", json=changes))
 
 
@@ -214,7 +214,7 @@ def change_access(
     """Show or set who can read a document."""
     path = f"/documents/{resolve(call.api, document)}"
     if private and acl:
-        raise CommandError("--private and --acl contradict each other.", "Use only one of them.")
+        raise CommandError("--private and --acl exclude each other.", "Use only one of them.")
     if not acl and not private and project is None:
         access = call.api.call("GET", path)
     else:
@@ -224,7 +224,7 @@ def change_access(
     if call.terminal.as_json:
         call.terminal.json({name: access.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
     elif access.get("acl") is None:
-        raise CommandError("Only its owner and administrators can see who may read it.")
+        raise CommandError("Only the owner and administrators can see who may read this document.")
     else:
         owner = access["owner_id"] or "no owner"
         others = [reader for reader in access["acl"] if reader != owner]
@@ -255,7 +255,7 @@ def import_page(
 def delete_documents(call: Call, names: DocumentsArgument, *, yes: YesOption = False) -> int:
     """Delete documents and everything derived from them."""
     doc_ids = [resolve(call.api, name) for name in names]
-    call.terminal.confirm(f"Delete {', '.join(names)} and everything made of it?", is_sure=yes)
+    call.terminal.confirm(f"Delete {', '.join(names)} and everything derived from it?", is_sure=yes)
     outcomes = []
     for name, doc_id in zip(names, doc_ids, strict=True):
         try:
@@ -292,7 +292,7 @@ def audit(call: Call) -> int:
     call.terminal.say(f"{verdict}: {counts}.")
     if report["share"] < 1:
         call.terminal.say(
-            f"Looked at {report['share']:.1%} of all documents; the next run checks another part."
+            f"Checked {report['share']:.1%} of all documents; the next run checks another part."
         )
     return DONE if report["agrees"] else NOT_ALL_WELL
 
@@ -322,7 +322,7 @@ def _show(terminal: Terminal, document: dict[str, Any]) -> None:
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> int:
-    """Write to a temporary file and move it into place, so that a failure leaves no partial file."""
+    """Write to a temporary file and rename it at the end, so that a failure leaves no partial file."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     size_bytes = 0
     try:

@@ -9,7 +9,7 @@ INTERRUPTED = 130  # exit code of a command stopped by Ctrl-C: 128 + SIGINT, as 
 
 
 class CommandError(Exception):
-    """An error to report to the user.
+    """An error to report to the user, with hints and an exit code.
 
     Attributes:
         hints: what to do about it, one sentence each.

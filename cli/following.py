@@ -1,4 +1,4 @@
-"""Streams the events of a run, each exactly once, and reconnects when the connection is lost."""
+"""Streams the events of a run, each exactly once, and reconnects after a lost connection."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ class RunStream:
             else:
                 if self._lost < 0:
                     return
-                self._check_time(None)  # the server ended the stream early, so that the client resumes it
+                self._check_time(None)  # the server ends long streams early; the client then resumes them
 
     def _connection(self) -> Iterator[Event]:
         if self.run_id:

@@ -1,4 +1,4 @@
-"""`login`, `logout`, `whoami`, `token`: the caller's identity."""
+"""`login`, `logout`, `whoami`, `token`: the identity of the user."""
 
 import getpass
 import json
@@ -18,7 +18,7 @@ from cli.session_file import AzureLogin, Session, Way, forget_session, keep_sess
 from cli.terminal import moment
 
 _RENEW_BEFORE_S = (
-    120.0  # tokens are renewed this early, because one must be valid until the question is answered
+    120.0  # tokens are renewed this early, so that they remain valid until a question is answered
 )
 _TOKENS_FILE = "tokens.json"  # name of the file that local/run_all writes
 _LOCAL_DATA = Path(".local/data")  # relative to the folder in which the stack was started
@@ -26,7 +26,7 @@ _MISSING = 404
 
 
 def connect(surroundings: Surroundings) -> Api:
-    """Return a client for the signed-in user.
+    """Return a client of the app for the signed-in user.
 
     Raises:
         CommandError: no user is signed in to this app, or the URL is invalid.
@@ -54,7 +54,7 @@ def _explicit_url(option: str | None) -> str | None:
 
 
 def token_for(url: str) -> TokenSource:
-    """Return GROUNDWORK_TOKEN or the stored token for this app. Azure tokens are renewed before they expire.
+    """Return GROUNDWORK_TOKEN, or the stored token for this app. Azure tokens are renewed before they expire.
 
     Raises:
         CommandError: there is no token.
@@ -63,7 +63,7 @@ def token_for(url: str) -> TokenSource:
     if token:
         if not token.isascii() or not token.isprintable():
             raise CommandError(
-                "GROUNDWORK_TOKEN is not a token.",
+                "GROUNDWORK_TOKEN does not contain a token.",
                 f"`{program_name()} token` prints the token of your session.",
             )
         return lambda _renew: token
@@ -137,18 +137,20 @@ def sign_in(
             who = identity_of(app)
     except NoConnectionError:
         who = None
-        call.terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
+        call.terminal.note(f"{url} does not respond, so the token was not checked.", "yellow")
     path = keep_session(session)
     summary = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
     name = f" as {who.get('name') or who['user_id']}" if who else ""
-    call.terminal.result(summary, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
+    call.terminal.result(
+        summary, f"Signed in at {url}{name}. The token is stored in {path}, readable only by you."
+    )
 
 
 @app.add("logout")
 def sign_out(call: Call) -> None:
     """Sign out and delete the stored token."""
     was_there = forget_session()
-    words = "The token is deleted." if was_there else "There was no token."
+    words = "The token is deleted." if was_there else "There was no stored token."
     call.terminal.result({"forgotten": was_there}, words)
 
 
@@ -216,14 +218,14 @@ def _scope(scope: str | None, app_id: str | None) -> str:
     scope = scope or os.environ.get("GROUNDWORK_SCOPE", "").strip()
     if not scope:
         raise CommandError(
-            "No app was given.",
-            "Give --app-id (the client id of the app's registration) or --scope, or set GROUNDWORK_SCOPE.",
+            "No app registration is specified.",
+            "Specify --app-id (the client id of the app registration) or --scope, or set GROUNDWORK_SCOPE.",
         )
     return scope
 
 
 def _session_of_the_stack(url: str | None, name: str) -> Session:
-    """Return a session with a token that the local stack wrote when it started.
+    """Return a session for the user `name`, with a token that the local stack wrote when it started.
 
     Args:
         url: expected URL of the stack; None accepts any.
@@ -246,13 +248,15 @@ def _session_of_the_stack(url: str | None, name: str) -> Session:
             f"The tokens in {path} are for {stack_url}, not for {url}.", f"Add --url {stack_url}."
         )
     if name not in tokens:
-        raise CommandError(f"The local stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
+        raise CommandError(
+            f"The local stack has no user {name!r}.", f"Its users are {', '.join(sorted(tokens))}."
+        )
     return Session(stack_url, str(tokens[name]))
 
 
 def _tokens_file() -> Path:
-    """Return the tokens file in GROUNDWORK_DATA, in the current folder or one above it,
-    or in this checkout.
+    """Return the path of the tokens file: in GROUNDWORK_DATA, in the current folder or a parent of it, or in
+    this checkout.
     """
     data_folder = os.environ.get("GROUNDWORK_DATA")
     if data_folder:

@@ -1,4 +1,4 @@
-"""Progress of a run: plan, tools, sub-agents, and a draft of the answer."""
+"""Displays the progress of a run: plan, tools, sub-agents, and a draft of the answer."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The partial answer, stored by step. When a step restarts, only the text of that step is dropped."""
+    """The answer so far, stored by step. When a step restarts, only the text of that step is dropped."""
 
     steps: dict[int, str] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class Draft:
 
 
 class ProgressDisplay:
-    """Progress on standard error. A context manager.
+    """A display of a run's progress on standard error. It is a context manager.
 
     On a terminal, the draft is shown while it is written and removed when the answer is complete, because
     drafted text may be withdrawn.
@@ -96,7 +96,7 @@ class ProgressDisplay:
 
 
 def describe_event(event: Event) -> list[str]:
-    """Describe an event in words. Events that only show activity return an empty list."""
+    """Return the lines that describe an event, or an empty list for events that only show activity."""
     data = event.data
     indent = f"    [{data['profile']} {data['child'] + 1}] " if "child" in data else ""
     if event.name == "thought":

@@ -29,7 +29,7 @@ def run_id_of(api: Api, name: str) -> str:
     path = f"/threads/{segment(thread_id_of(api, name))}/messages"
     messages = api.call("GET", path, params={"limit": 1})["messages"]
     if not messages:
-        raise CommandError("Your newest thread has no question.", "Give the id of a run.")
+        raise CommandError("Your newest thread has no question.", "Specify the id of a run.")
     return str(messages[-1]["run_id"])
 
 
@@ -142,14 +142,14 @@ def _feedback(rating: str | None, comment: str | None, reasons: list[str] | None
         feedback["thumb"] = rating
     elif rating is not None:
         if not (rating.isdecimal() and int(rating) in _STARS):
-            raise CommandError(f"{rating[:40]!r} is not a rating.", "Give 1-5, up or down.")
+            raise CommandError(f"{rating[:40]!r} is not a rating.", "Specify 1-5, up or down.")
         feedback["rating"] = int(rating)
     if comment is not None:
         feedback["comment"] = comment
     if reasons:
         feedback["reasons"] = reasons
     if not feedback:
-        raise CommandError("No rating was given.", "Give 1-5, up or down, or --comment.")
+        raise CommandError("No rating was given.", "Specify 1-5, up or down, or --comment.")
     return feedback
 
 

@@ -1,4 +1,4 @@
-"""Upload of one file: through the app, or in blocks directly to storage if it is large.
+"""Uploads one file: through the app, or in blocks directly to storage if it is large.
 
 Uploaded blocks are recorded, so an interrupted upload resumes even if the program was killed. Storage keeps
 uncommitted blocks for a week.
@@ -25,7 +25,7 @@ DOCUMENTS = "/documents"  # path to which documents are posted
 LARGE_BYTES = 4_000_000  # same value as MAX_UPLOAD_BYTES; larger files go directly to storage
 BLOCK_BYTES = 8_000_000  # takes 4 s at 16 Mbit/s; a broken connection loses at most one block
 _TRIES = 6
-_WAITS = 40  # maximum number of waits for the limit per minute, which other transfers share
+_WAITS = 40  # maximum number of waits for the rate limit, which other transfers share
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _EXPIRED = 403
 _UNKNOWN_BLOCKS = 400
@@ -33,7 +33,7 @@ _BROKEN = 500
 
 
 class CountedFile:
-    """A file that reports each number of bytes read, to display upload progress."""
+    """A file that reports the size of each chunk read, to display upload progress."""
 
     def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
         self._file = file
@@ -127,7 +127,8 @@ class Ticket:
 def send_through(
     api: Api, path: Path, fields: dict[str, Any], on_bytes: Callable[[int], None], address: str = DOCUMENTS
 ) -> str:
-    """Send a file through the app and return the document's id. Rereads the file if the app asks to wait.
+    """Send a file through the app and return the document's id. If the app asks for a wait, the file is read
+    and sent again.
 
     Args:
         address: where files are added.
@@ -160,7 +161,7 @@ def send_through(
 def send_in_blocks(
     api: Api, path: Path, ticket: Ticket, on_bytes: Callable[[int], None], note: Callable[[str], None]
 ) -> None:
-    """Send a large file, skipping blocks uploaded earlier.
+    """Send a large file in blocks, skipping blocks that were uploaded earlier.
 
     Raises:
         CommandError: the upload was refused or interrupted; its progress is saved.
@@ -209,7 +210,9 @@ def _commit(ticket: Ticket, transfer: Transfer) -> None:
 
 
 def _begun(path: Path, record_path: Path) -> Transfer:
-    """Return the interrupted transfer of this unchanged file, or a new transfer."""
+    """Return the interrupted transfer of this file, or a new transfer if there is none or the file has
+    changed.
+    """
     size_bytes, changed_ns = _looks(path)
     try:
         transfer = Transfer(**json.loads(record_path.read_text(encoding="utf-8")))

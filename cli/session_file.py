@@ -18,7 +18,7 @@ Way = Literal["default", "browser", "device-code"]
 
 @dataclass(frozen=True)
 class AzureLogin:
-    """The way to obtain a new Entra ID token.
+    """How the session's Entra ID token was obtained, and can be obtained again.
 
     Attributes:
         way: `default` tries the available identities (Azure CLI, managed identity, environment); the others
@@ -54,7 +54,7 @@ def session_path() -> Path:
 
 
 def read_session() -> Session | None:
-    """Return the stored session, or None.
+    """Return the stored session, or None if there is none.
 
     Raises:
         CommandError: other users could have read the file, or it is corrupt.
@@ -93,7 +93,7 @@ def keep_session(session: Session) -> Path:
 
 
 def forget_session() -> bool:
-    """Delete the session and return whether there was one."""
+    """Delete the session. Return whether there was one."""
     there = session_path().exists()
     session_path().unlink(missing_ok=True)
     return there

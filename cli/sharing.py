@@ -1,4 +1,4 @@
-"""`share`: share an answer, show its shares, revoke one."""
+"""`share`: share an answer, list its shares, revoke a share."""
 
 from typing import Annotated, Any
 from urllib.parse import urljoin

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from cli.errors import CommandError
 
-# C0 and C1 except tab and newline, invisible characters, other line breaks, and bidirectional marks, which
-# can change the apparent meaning of a line.
+# C0 and C1 controls except tab and newline, invisible characters, other line breaks, and bidirectional marks,
+# which can change the apparent meaning of a line.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
@@ -57,7 +57,7 @@ class Terminal:
         _write(self.output, _CONTROL.sub(_escaped, text))
 
     def result(self, value: Any, words: str) -> None:
-        """Print a result: `value` as JSON for programs, or `words` as text for people."""
+        """Print a result: for programs `value` as JSON, for people the text `words`."""
         if self.as_json:
             self.json(value)
         else:
@@ -68,7 +68,7 @@ class Terminal:
         _write(self.output, _line(text), style)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Print a line that isn't part of the result."""
+        """Print a line that isn't part of the result, on standard error."""
         _write(self.progress, _line(text), style)
 
     def markdown(self, text: str) -> None:
@@ -87,7 +87,9 @@ class Terminal:
         *,
         nothing: str,
     ) -> None:
-        """Print a list: values for programs, one row of cells per item for people."""
+        """Print a list: `records` as JSON for programs, or a table with one row of cells per record for
+        people.
+        """
         if self.as_json:
             self.json(records)
         else:
@@ -111,7 +113,7 @@ class Terminal:
                 _write(self.output, "\t".join(line))
 
     def confirm(self, question: str, *, is_sure: bool) -> None:
-        """Ask for confirmation before something is deleted.
+        """Ask for confirmation before a deletion, unless `is_sure`. Raise CommandError if the user declines.
 
         Raises:
             CommandError: the reply isn't yes, or no user is present.
@@ -120,7 +122,7 @@ class Terminal:
             return
         if self.prompt is None:
             raise CommandError(
-                "This cannot be undone, and there is no terminal to confirm it in.",
+                "This cannot be undone, and there is no terminal on which to confirm it.",
                 "Add --yes to skip the confirmation.",
             )
         if self.prompt(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):

@@ -72,7 +72,7 @@ def rename_thread(
     """Rename a thread."""
     path = f"/threads/{segment(thread_id_of(call.api, thread))}"
     renamed = call.api.call("PATCH", path, json={"title": title})
-    call.terminal.result(renamed, f"{renamed['thread_id']} is called {renamed['title']!r} now.")
+    call.terminal.result(renamed, f"{renamed['thread_id']} is now called {renamed['title']!r}.")
 
 
 @threads.add("clear")
@@ -86,7 +86,7 @@ def clear_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False) 
 @threads.add("delete")
 def delete_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False) -> None:
     """Delete a thread and everything derived from it."""
-    call.terminal.confirm(f"Delete {thread} and everything made of it?", is_sure=yes)
+    call.terminal.confirm(f"Delete {thread} and everything derived from it?", is_sure=yes)
     call.api.call("DELETE", f"/threads/{segment(thread_id_of(call.api, thread))}")
     call.terminal.result({"thread_id": thread, "status": "deleted"}, f"{thread} is deleted.")
 
@@ -109,6 +109,6 @@ def list_memories(call: Call, *, limit: LimitOption = 50) -> None:
 @memory.add("forget")
 def forget(call: Call, *, yes: YesOption = False) -> None:
     """Delete all memories."""
-    call.terminal.confirm("Forget everything that is remembered of your questions?", is_sure=yes)
+    call.terminal.confirm("Delete all memories of your questions?", is_sure=yes)
     forgotten = call.api.call("DELETE", "/memory")
-    call.terminal.result(forgotten, f"{forgotten['deleted']} questions are forgotten.")
+    call.terminal.result(forgotten, f"{forgotten['deleted']} memories are deleted.")

@@ -51,7 +51,7 @@ class UploadOptions:
 
 @dataclass
 class Outcome:
-    """The result for one file. `refused`: not accepted; `unchanged`: already in the app."""
+    """The result for one file. Status `refused`: not accepted by the app; `unchanged`: already in the app."""
 
     path: str
     doc_id: str | None = None
@@ -115,8 +115,8 @@ class Uploader:
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
-        """Send one file. If the app refuses it, return that as an outcome instead of raising, so that other
-        files are still sent.
+        """Send one file. If the app refuses it, return a failed outcome instead of raising an error, so that
+        other files are still sent.
         """
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
@@ -147,7 +147,9 @@ class Uploader:
         watch.wait(waiting, look, self._options.timeout_s)
 
     def _there(self, path: Path, folder: str) -> dict[str, Any] | None:
-        """Return the user's ready document at this path if it has the same content, otherwise None."""
+        """Return the user's document with this file name and folder if it is ready and has the same content,
+        otherwise None.
+        """
         parameters = {"filename": path.name, "limit": 100}
         own_hash = ""
         for listed in self._api.call("GET", "/documents", params=parameters)["documents"]:
@@ -161,7 +163,7 @@ class Uploader:
         return None
 
     def _set_access(self, document: dict[str, Any]) -> None:
-        """Apply the requested access list if it differs."""
+        """Set the requested access list and project, unless the document already has them."""
         acl = document["acl"] if self._options.acl is None else list(self._options.acl)
         project = self._options.project_id or document.get("project_id")
         owner = document.get("owner_id")  # the owner may always read, even if not listed
@@ -186,7 +188,9 @@ class Uploader:
         return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
     def _begun(self, doc_id: str) -> str | None:
-        """Return the start time of the existing version's ingestion, to distinguish it from a later one."""
+        """Return the start time of the ingestion of the document's existing version, or None. It
+        distinguishes that ingestion from the next one.
+        """
         try:
             history = self._api.call("GET", f"/documents/{doc_id}")["history"]
         except CommandError:
@@ -195,7 +199,7 @@ class Uploader:
 
 
 def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, str]]:
-    """Return each file of all sources once, with its destination folder.
+    """Return (file, destination folder) for the files of all sources, each file once.
 
     Raises:
         CommandError: no files were found, or two of them would become the same document.
@@ -304,5 +308,5 @@ def _report(terminal: Terminal, outcomes: list[Outcome]) -> None:
             terminal.say(line, "yellow" if outcome.status in _WELL else "red")
     well = sum(outcome.status in _WELL for outcome in outcomes)
     unchanged = sum(outcome.status == "unchanged" for outcome in outcomes)
-    there = f" ({unchanged} were there already)" if unchanged else ""
+    there = f" ({unchanged} were already there)" if unchanged else ""
     terminal.say(f"{well} of {len(outcomes)} files are ready{there}.")

@@ -29,8 +29,8 @@ def erase_user(
     call.terminal.confirm(f"Erase everything stored about {user}{also}?", is_sure=yes)
     wish = "delete" if documents else "keep"
     erasure = call.api.call("DELETE", f"/users/{segment(user)}", params={"documents": wish})
-    call.terminal.result(erasure, f"The erasure of {user} is at work.")
-    call.terminal.note(f"See its progress: users erasure {user}")
+    call.terminal.result(erasure, f"The erasure of {user} has started.")
+    call.terminal.note(f"Show its progress with: users erasure {user}")
 
 
 @users.add("erasure")
@@ -81,13 +81,13 @@ def show_trail(
 
 
 def _tell(terminal: Terminal, erasure: dict[str, Any]) -> None:
-    terminal.say(f"{erasure['user_id']}: {erasure['status']}, asked {moment(erasure['asked_at'])}.", "bold")
+    terminal.say(
+        f"{erasure['user_id']}: {erasure['status']}, requested {moment(erasure['asked_at'])}.", "bold"
+    )
     if erasure["reason"]:
         terminal.say(erasure["reason"], "red")
     if erasure["next_pass_at"]:
-        terminal.say(
-            f"Passes so far: {erasure['passes']}; the next one at {moment(erasure['next_pass_at'])}."
-        )
+        terminal.say(f"Passes so far: {erasure['passes']}; next pass at {moment(erasure['next_pass_at'])}.")
     erased = {kind: count for kind, count in erasure["erased"].items() if count}
     if erasure["status"] == "completed" and not erased:
         terminal.say("Nothing was stored about this person. Is the id right?", "yellow")

@@ -1,5 +1,5 @@
-"""Waiting for ingestions. One stream reports changes of all documents; each reported end is confirmed by a
-request.
+"""Waits for ingestions. One stream reports changes of all documents; the end of each ingestion is confirmed
+by a request.
 """
 
 import threading
@@ -14,12 +14,12 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
-_SILENCE_S = 5.0  # if no event arrives for this long, the document is requested
+_SILENCE_S = 5.0  # if the stream is silent for this long, the status of the document is requested
 _PAUSE_S = 0.2
 
 
 class Watch:
-    """A thread that follows changes of documents. A context manager."""
+    """A thread that reads the stream of document changes. It is a context manager."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -40,7 +40,7 @@ class Watch:
         on_change: Callable[[str, dict[str, Any]], None],
         timeout_s: float,
     ) -> None:
-        """Wait until every document is ready or has failed. `on_change` gets each new state.
+        """Wait until every document is ready or has failed. `on_change` is called with each new state.
 
         Args:
             waiting: by document id, the start time of the ingestion that preceded the awaited one; None if

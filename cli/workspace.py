@@ -1,4 +1,4 @@
-"""`workspace`: files that agents wrote for the user, kept for a day."""
+"""`workspace`: files that agents wrote for the user. They are kept for a day."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`python -m evals.kills --rounds 20 --out report.json`: measure what readers lose when processes are killed.
+"""`python -m evals.kills --rounds 20 --out report.json`: measure what users lose when processes are killed.
 
 Asks questions of a slow model, on a stack whose host fails like the real one, and kills the worker, or worker
 and host, while work is in progress. Reports whether each question was answered completely and only once, and
@@ -41,8 +41,8 @@ from samples.acl import ANNA
 
 READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent+WindowSummary+MergedSummary"
-# Longest wait for a run to end. With its default timeouts, a host resumes interrupted work after five
-# minutes.
+# Maximum time to wait for the end of a run, in seconds. With default timeouts, a host resumes interrupted
+# work after five minutes.
 GIVE_UP_S = 420.0
 RUNTIME = "/runtime/webhooks/durabletask/instances"
 # Settings of the host as in Azure: the lease below, and the visibility timeouts of host.json.
@@ -50,9 +50,9 @@ SETTINGS = {
     # Length of the lease in Azure.
     "LOCAL_HOST_LEASE_S": "30",
     "LOCAL_WORKER_RESTART_S": "2",
-    # Make comparisons of short documents start child orchestrations.
+    # Makes comparisons of short documents start child orchestrations.
     "WHOLE_DOCUMENTS_TOKENS": "0",
-    # Divide each sample document into several windows.
+    # Divides each sample document into several windows.
     "SUMMARY_WINDOW_TOKENS": "300",
 }
 QUESTIONS = (
@@ -74,14 +74,14 @@ OF_AGENTS = {
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 DOCUMENT_COUNT = 5
 PART_BYTES = 4096
-# Pause between the parts of an upload. A file of 20 kB takes half a second.
+# Pause between the parts of an upload in seconds. A file of 20 kB takes half a second.
 PART_PAUSE_S = 0.1
 SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2023.pdf")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome for a question or document that was in progress when a process was killed.
+    """The outcome for a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
@@ -99,7 +99,7 @@ Round = Callable[["Scene"], list[Outcome]]
 
 
 class Scene:
-    """Running stack with one reader, and methods that kill its processes."""
+    """A running stack with one reader, and methods that kill its processes."""
 
     def __init__(self, stack: LocalStack, seed: int | str) -> None:
         self.stack = stack
@@ -112,7 +112,7 @@ class Scene:
         return time.monotonic()
 
     def kill_host(self) -> float:
-        """Kill host and worker, and restart them as a platform would. Return the time of the kill."""
+        """Kill the host and its worker, and restart them as a platform would. Return the time of the kill."""
         self.stack.kill_host()
         killed = time.monotonic()
         self.stack.start_host()
@@ -140,9 +140,7 @@ class Scene:
 
 
 def shown_text(events: Sequence[StreamEvent]) -> str:
-    """Return the answer text that a reader sees at the end. Text of restarted or discarded steps is
-    removed.
-    """
+    """Return the answer text that a reader sees at the end, without text of restarted or discarded steps."""
     texts: list[tuple[int, str]] = []
     for event in events:
         step = int(event.data.get("step") or 0)
@@ -242,8 +240,8 @@ def kill_nothing(scene: Scene) -> list[Outcome]:
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Kill the worker during five questions without a connected reader. Until the runs have ended, no request
-    is sent to the app.
+    """Kill the worker during five questions whose events nobody reads. No request is sent to the app until
+    the runs have ended.
     """
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)
@@ -271,7 +269,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
 
 
 def kill_ingestion(scene: Scene) -> list[Outcome]:
-    """Kill the worker while it ingests documents. The report counts each document as a question."""
+    """Kill the worker while it ingests documents. Each document counts as a question in the report."""
     mark = f"kill-{scene.chance.getrandbits(32):08x}"
     names = {f"{mark}-{number}.md" for number in range(DOCUMENT_COUNT)}
     with BlobServiceClient.from_connection_string(scene.stack.storage_connection_string) as service:
@@ -315,7 +313,7 @@ def kill_summary(scene: Scene) -> list[Outcome]:
 
 
 class SlowFile(io.BytesIO):
-    """File whose content is sent slowly, so that a kill interrupts the upload."""
+    """A file whose content is sent slowly, so that a kill interrupts the upload."""
 
     def read(self, _: int | None = -1) -> bytes:
         """Return the next part after a pause."""
@@ -325,7 +323,7 @@ class SlowFile(io.BytesIO):
 
 def kill_uploads(scene: Scene) -> list[Outcome]:
     """Kill the worker, or host and worker, while files are uploaded to a conversation. Interrupted uploads
-    are repeated with their idempotency keys. The report counts each file as a question.
+    are repeated with their idempotency keys. Each file counts as a question in the report.
     """
     _, thread = scene.caller.call("POST", "/api/threads", {})
     path = f"/api/threads/{thread['thread_id']}/files"
@@ -352,7 +350,7 @@ def kill_uploads(scene: Scene) -> list[Outcome]:
 
 
 def upload(scene: Scene, path: str, name: str) -> bool:
-    """Upload a file, repeatedly until the app accepts it or the time is up. Return whether it was
+    """Upload a file, retrying until the app accepts it or the time limit is reached. Return whether it was
     accepted.
     """
     key = f"{path}-{name}".replace("/", "-")
@@ -370,7 +368,7 @@ def upload(scene: Scene, path: str, name: str) -> bool:
 
 
 def files_of(scene: Scene, path: str, status: str) -> list[dict[str, Any]]:
-    """Return the files of a conversation that have a status."""
+    """Return the files of a conversation that have the given status."""
     code, page = try_call(scene, "GET", path)
     return [one for one in page["files"] if one["status"] == status] if code == 200 else []
 
@@ -417,9 +415,7 @@ def status_of(scene: Scene, run_id: str) -> str:
 
 
 def state_of(scene: Scene, run_id: str) -> str:
-    """Return the status of a run's orchestration. The host is asked directly, without a request to the
-    app.
-    """
+    """Return the status of a run's orchestration, read from the host so that the app receives no request."""
     address = f"{scene.stack.base_url}{RUNTIME}/{run_id}"
     try:
         answer = httpx.get(address, headers=scene.stack.host_headers, timeout=60)
@@ -429,7 +425,7 @@ def state_of(scene: Scene, run_id: str) -> str:
 
 
 def wait_until_ended(scene: Scene, run_id: str) -> float | None:
-    """Wait until an orchestration completes. Return the time at which it did, or None if it took too long."""
+    """Wait until an orchestration completes. Return the time of completion, or None if it took too long."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
 
@@ -507,7 +503,7 @@ def measure(
 
 
 def rounds_beside(out: Path) -> Path:
-    """Return the path of the file, next to the report, that stores finished rounds until the report is
+    """Return the path of a file next to the report. It stores finished rounds until the report is
     complete.
     """
     return out.with_name(f"{out.name}.rounds")

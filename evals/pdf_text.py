@@ -22,23 +22,23 @@ from evals.evaluation.question_set import read_set
 from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers.pdf import parse_pdf
 
-# Targets set before tables without ruling lines were parsed. "tabled" only applies to filings: in other
-# documents, most rows of numbers belong to charts.
+# Targets set before the parser supported tables without ruling lines. "tabled" applies only to filings,
+# because most rows of numbers in other documents belong to charts.
 TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.941}
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
-# A row of numbers contains at least this many numeric words, and this share of them.
+# A row of numbers contains at least this many numeric words, and at least this share of them.
 _MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3
 # Vertical tolerance for words in one row, relative to a word's height.
 _SAME_ROW = 0.4
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
-# Number of rows at the top and at the bottom of a page that may be running headers or footers.
+# Number of rows at the top and at the bottom of a page that are checked for running headers and footers.
 _EDGE_ROWS = 3
-# A footer that looks like a row of numbers must occur on this share of the pages.
+# A row of numbers counts as a footer only if it occurs on at least this share of the pages.
 _FOOTER_SHARE = 0.25
-# A running header or footer occurs on at least this many pages.
+# A running header or footer must occur on at least this many pages.
 _MIN_REPEATS = 3
 _BARE = re.compile(r"<!--.*?-->|[\s|#*\-_`\\]", re.DOTALL)
 _BARE_NUMBER = re.compile(r"(?:(?:page|p\.)\s*)?[-–— ]*(?:\d{1,4}|[ivxl]{1,6})[-–— ]*\Z", re.IGNORECASE)
@@ -196,8 +196,8 @@ def is_number_row(words: Sequence[str]) -> bool:
 
 
 def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
-    """Return the running headers, footers and page numbers of each page: rows near an edge that recur on
-    other pages.
+    """Return the running headers, footers and page numbers of each page: rows near an edge of the page that
+    recur on other pages.
     """
     edges = [
         [" ".join(row) for row in [*rows[:_EDGE_ROWS], *rows[_EDGE_ROWS:][-_EDGE_ROWS:]]] for rows in pages
@@ -211,7 +211,7 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
             and (
                 not is_number_row(row.split())
                 or _BARE_NUMBER.match(row)
-                # A footer such as "Form 10-K 2021 17".
+                # A footer that looks like a row of numbers, such as "Form 10-K 2021 17".
                 or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)
             )
         ]
@@ -226,7 +226,7 @@ def tokens(text: str) -> Counter[str]:
 
 @dataclass(frozen=True)
 class _Elements:
-    """Texts of a parsed document by page number. Elements without a page have the number 0.
+    """The texts of a parsed document by page number. Elements without a page have the number 0.
 
     Attributes:
         whole: every element.
@@ -273,8 +273,8 @@ def _compare(
         lost = words - edge - whole
         reading.words += (words - edge).total()
         reading.lost += lost.total()
-        # Numbers in headers may be repeated: a cell that spans several columns is repeated in each, and a
-        # table that continues from the previous page repeats its header.
+        # Numbers in header rows may be repeated: in each column that a merged cell spans, and in a table that
+        # continues from the previous page and repeats its header.
         first = tokens(headings[number][0]) if headings[number] else Counter()
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
@@ -309,7 +309,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the rows of numbers, and yield those whose words aren't all in a single table row."""
+    """Count the rows of numbers, and yield those that no single table row contains completely."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):

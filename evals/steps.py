@@ -1,5 +1,5 @@
-"""`python -m evals.steps --data SET --out report.json`: measure the evidence shown to the model for
-multi-step questions.
+"""`python -m evals.steps --data SET --out report.json`: measure which evidence the model gets for multi-step
+questions.
 
 A question is perfect if all passages it needs were shown to the model in any of its calls. Called by `make
 eval-steps`; see docs/internals/measuring.md. Exit code 2 if the set can't be read or the stack doesn't start.
@@ -26,7 +26,8 @@ from local.run_all.stack_settings import StackError
 AT_ONCE = 4
 INGEST_AT_ONCE = 16
 INGEST_TIMEOUT_S = 3600.0
-# Length of the pieces to search for: the prompt may contain only part of a passage that spans two blocks.
+# Length of the pieces of a passage that are looked up in the prompt. The prompt may contain only part of a
+# passage that spans two blocks.
 _PIECE_CHARS = 100
 
 
@@ -99,15 +100,15 @@ class _Seen:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
-        # Search for the text as well: a name may occur in a list of documents, and a short text in another
-        # passage.
+        # A name alone is not enough, because it may occur in a list of documents; nor is the text alone,
+        # because a short text may occur in another passage.
         names = [name for name in pieces if name in text]
         self.shown = {name for name in names if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a passage, without its title, into pieces so small that each is completely in one block, even if
-    the passage spans two.
+    """Split a passage, without its title, into pieces that are short enough to be contained in one block,
+    even if the passage spans two.
     """
     folded = _folded(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
@@ -143,7 +144,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--patient",
         action="store_true",
-        help="Raise all time limits, because a person writes the replies of the endpoint.",
+        help="Raise all time limits, for an endpoint where a person writes the replies.",
     )
     parser.add_argument(
         "--at-once", type=int, default=AT_ONCE, help="Number of concurrent questions (default: %(default)s)."

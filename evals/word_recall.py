@@ -1,5 +1,5 @@
-"""Word recall: the share of a reference text's words that an extracted text contains. Pure, and independent
-of the app's code.
+"""Word recall: the share of the words in a reference text that an extracted text contains. Pure, and
+independent of the app's code.
 """
 
 import html

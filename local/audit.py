@@ -1,4 +1,4 @@
-"""`make audit`: make the running local stack compare its stores, and exit with 0 only if they agree.
+"""`make audit`: compare the stores of the running local stack, and exit with 0 only if they agree.
 
 Like `python -m cli audit`, it calls the app over HTTP, but it signs an administrator token with the secret of
 the data folder.

@@ -1,4 +1,4 @@
-"""A server of the local stack as a child process: start, health check, log and stop."""
+"""Child processes for the servers of the local stack: start, health checks, logs and stop."""
 
 import contextlib
 import http.client
@@ -63,9 +63,9 @@ def start_child(
     file.
     """
     with log_path.open("ab") as log:
-        # A separate process group ensures that Ctrl-C reaches only the launcher, which stops all servers in
-        # order. A separate session would be wrong, because Linux schedules sessions as groups and priorities
-        # would apply only within one.
+        # A separate process group keeps Ctrl-C away from the server, so that the launcher can stop all
+        # servers gracefully. A separate session would be wrong, because Linux schedules sessions as groups
+        # and priorities would apply only within one.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

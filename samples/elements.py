@@ -17,7 +17,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. The writer breaks the lines."""
+    """A paragraph of running text. The writer breaks it into lines."""
 
     text: str
 
@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A raster picture in place of a photograph. `draw` returns the image."""
+    """A raster picture that replaces a photograph. `draw` returns the image."""
 
     caption: str
     draw: Callable[[], Image.Image]
@@ -49,7 +49,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A vector drawing without pixels. `draw(pdf, left, top)` draws its lines and shapes."""
+    """A vector drawing. `draw(pdf, left, top)` draws its lines and shapes."""
 
     caption: str
     draw: Callable[[FPDF, float, float], None]

@@ -1,5 +1,5 @@
-"""Writer of sample documents as PDF, with bookmarks, running headers and page numbers. Equal input gives
-equal bytes.
+"""Writes sample documents as PDF, with bookmarks, running headers and page numbers. Equal input gives equal
+bytes.
 """
 
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ class SamplePdf(FPDF):
         self.set_author(document.author)
         self.set_lang(document.language)
         self.set_producer("Groundwork samples")
-        # The id and the dates of the file derive from this constant, so that all runs produce the same bytes.
+        # fpdf2 derives the file's id and dates from this date, so that all runs produce the same bytes.
         self.set_creation_date(datetime.fromisoformat(document.date).replace(tzinfo=UTC))
 
     def header(self) -> None:
@@ -52,7 +52,7 @@ class SamplePdf(FPDF):
 
 
 class DocumentWriter:
-    """Layout of the elements of one document on pages."""
+    """A writer that lays out the elements of one document on pages."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

@@ -1,4 +1,4 @@
-"""Sample questions with the requirements of a correct answer, for the demo, the tests and the first start.
+"""Sample questions with the expected answers, for the demo, the tests and the first start.
 
 Expectations refer to the samples' content; a test checks that the named pages contain it.
 """
@@ -11,7 +11,7 @@ from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser, readable_by
 
 @dataclass(frozen=True)
 class Expected:
-    """The requirements that the answer for one user must meet.
+    """The properties that a correct answer for one user must have.
 
     Attributes:
         says: texts that the answer contains.
@@ -45,7 +45,7 @@ FIRST_QUESTION = SampleQuestion(
     "What is the maximum operating pressure of the Heron 400?",
     {
         ANNA.user_id: Expected(says=("6.5 bar",), cites={"heron-400-manual.pdf": 4}),
-        # Ben's other documents mention the pump, so his answer may go off topic, but it must never quote the
+        # Ben's other documents mention the pump, so his answer may be off topic, but it must never quote the
         # manual.
         BEN.user_id: Expected(abstains=None),
     },
@@ -61,7 +61,7 @@ DEMO_QUESTIONS = (
         "CONTENT_SEARCH",
         "How many weeks of paid parental leave does Fernhill Pumpworks grant?",
         {
-            # Anna may not read the policy, so she gets no answer and no hint that it exists.
+            # Anna may not read the policy, so she must get no answer and no hint that the policy exists.
             ANNA.user_id: Expected(abstains=True),
             BEN.user_id: Expected(says=("18 weeks",), cites={"leave-policy.pdf": 1}),
         },
@@ -90,7 +90,7 @@ DEMO_QUESTIONS = (
 
 UNANSWERABLE = "What does the canteen serve on Fridays?"
 
-# Words that occur in only one document, so an answer that contains them reveals it.
+# Words that occur in only one document. An answer that contains them reveals that document.
 GIVEAWAYS: Mapping[str, tuple[str, ...]] = {
     "heron-400-manual.pdf": ("6.5 bar", "HM-400-07"),
     "leave-policy.pdf": ("18 weeks", "Salary bands"),

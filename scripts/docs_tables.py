@@ -1,4 +1,4 @@
-"""Generated tables in docs/. `make docs` writes them, and a test fails if one is outdated.
+"""Generates the tables in docs/. `make docs` writes them, and a test fails if one is outdated.
 
 Each table stands between two marks in its page, the first of which names it. Descriptions that are not in the
 code are in `scripts/catalogue`.
@@ -47,7 +47,7 @@ def render_errors() -> str:
     """
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
-        # The first class wins, because a subclass may have the code of its base class.
+        # The first class with a code describes it, because a subclass may have the code of its base class.
         errors.setdefault((error.status, error.code), error)
     lines = []
     for (status, code), error in sorted(errors.items()):
@@ -70,7 +70,8 @@ def _tool(tool: type[Tool]) -> str:
 
 def _parameter(name: str, facts: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return a parameter with its default, such as `top_k=10`, and the values of an enumeration."""
-    # The schema doesn't contain the result of a default_factory. Only parameters that are objects have one.
+    # The schema doesn't contain the value of a default_factory. Only object parameters have one, so `{}` is
+    # correct.
     default = "" if name in schema.get("required", ()) else f"={json.dumps(facts.get('default', {}))}"
     values = ", ".join(f"`{value}`" for value in facts.get("enum", ()))
     return f"`{name}{default}`{f' ({values})' if values else ''}"

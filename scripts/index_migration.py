@@ -1,5 +1,4 @@
-"""Command that migrates a search index without downtime, for changes that can't be made to the existing
-index.
+"""Migrates a search index without downtime, for changes that can't be made to the existing index.
 
     python -m scripts.index_migration adopt content --index content-blocks   give the index an alias, once
     python -m scripts.index_migration plan content      show what would be done
@@ -65,7 +64,7 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
 
 
 class _Progress:
-    """Printer of progress messages, at most one every ten seconds. A large index takes hours."""
+    """A printer of progress messages, at most one every ten seconds. A large index takes hours."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -73,7 +72,9 @@ class _Progress:
         self._told_at = time.monotonic()
 
     def page(self, rows: int, changed: int) -> None:
-        """Record a page of rows that was copied or compared. `changed` rows of it were written."""
+        """Record a page of rows that was copied or compared. `changed` is the number of rows that were
+        written.
+        """
         self._rows += rows
         self._written += changed
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:

@@ -24,7 +24,7 @@ CONFIG = ROOT / "tests/mutation"
 WORK = ROOT / "build/mutation"
 MIN_SCORE = 0.90
 MAX_EXCUSED = 10
-# Files and folders that the tests import or read, in addition to the mutated modules.
+# The files and folders that the tests import or read, in addition to the mutated modules.
 _COPIED = "cli docs evals functions host.json local orchestrations samples shared tests".split()
 
 
@@ -33,7 +33,7 @@ class _Record(BaseModel):
 
 
 class Group(_Record):
-    """Modules that are mutated together, and the tests that run against each mutant."""
+    """A group of modules that are mutated together, and the tests that run against each mutant."""
 
     modules: tuple[str, ...] = Field(min_length=1)
     tests: tuple[str, ...] = Field(min_length=1)
@@ -141,7 +141,7 @@ def run_group(name: str, group: Group) -> list[Mutant]:
     print(f"{name}: {', '.join(group.modules)}", flush=True)
     with (folder / "log.txt").open("wb") as log:
         command = [sys.executable, str(ROOT / "scripts/mutate_group.py"), str(results)]
-        # PYTHONDONTWRITEBYTECODE is removed, because otherwise every process would compile the tests again.
+        # With PYTHONDONTWRITEBYTECODE, every process would compile the tests again.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
     if not results.exists():
@@ -157,7 +157,7 @@ def _configuration(group: Group) -> str:
         "also_copy": _COPIED,
         "pytest_add_cli_args_test_selection": tests,
         "pytest_add_cli_args": ["-m", "not e2e", "-p", "no:cacheprovider"],
-        # These settings stop a mutant in an endless loop after five times the sum of its test time and 2 s.
+        # A mutant in an endless loop is stopped after five times the sum of its usual test time and 2 s.
         "timeout_constant": 2.0,
         "timeout_multiplier": 5.0,
         "use_git_change_detection": False,

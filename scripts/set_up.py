@@ -1,4 +1,4 @@
-"""Installation of .venv and of everything else that a make target needs, repeated only if its inputs change.
+"""Installs .venv and everything else that a make target needs, and does so again only if its inputs change.
 
 Uses only the standard library and the syntax of any Python 3, because it runs before anything is installed,
 with any interpreter called python3, and must report an error if that is too old.
@@ -33,7 +33,7 @@ SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
 
 def main() -> int:
-    """Install everything that is missing and return the exit code. If everything is current, this is fast."""
+    """Install everything that is missing and return the exit code. This is fast if nothing is missing."""
     started = time.monotonic()
     if len(sys.argv) != 2 or sys.argv[1] not in LOCK_FILES:
         print("usage: set_up.py run|test", file=sys.stderr)
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def too_old(version: str, executable: str) -> str:
-    """Return the error message for a Python interpreter that is too old, with the remedy."""
+    """Return the error message for a Python interpreter that is too old, including what to do."""
     needed = ".".join(map(str, OLDEST_PYTHON))
     return (
         f"Groundwork needs Python {needed} or later, and {executable} is {version}. "
@@ -146,7 +146,7 @@ def pip_install(*arguments: "str | Path") -> None:
         "install",
         "-qq",
         "--disable-pip-version-check",
-        "--no-compile",  # Python compiles modules when they are imported; compiling all takes 12 s
+        "--no-compile",  # Python compiles modules on import; compiling all of them now takes 12 s
         *map(str, arguments),
     )
 

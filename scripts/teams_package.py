@@ -1,4 +1,4 @@
-"""Builder of the Teams app package, which reports everything that Teams would reject.
+"""Builds the Teams app package, and reports everything that Teams would reject.
 
     make teams-package APP_ID=<bot's app id> HOST=<host of the app> OUT=build/groundwork-teams.zip
 
@@ -27,7 +27,7 @@ _NO_GUID = "00000000-0000-0000-0000-000000000000"
 _HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE)
 _VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
 _PLACES = ("developer.websiteUrl", "developer.privacyUrl", "developer.termsOfUseUrl")
-# Time stamp of every file in the package. It is constant, so that equal content gives equal bytes.
+# The modification time of every file in the package. It is constant, so that equal content gives equal bytes.
 _STAMP = (2026, 1, 1, 0, 0, 0)
 _ICONS = {"color": (COLOR_SIZE, "RGB"), "outline": (OUTLINE_SIZE, "RGBA")}
 
@@ -44,7 +44,7 @@ def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
 
 
 def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[str, Any]) -> list[str]:
-    """Return all violations of the schema, and of Teams' rules for ids, addresses and icons."""
+    """Return all violations of the schema, and of the rules of Teams for ids, addresses and icons."""
     validator = jsonschema_rs.validator_for(schema)
     faults = [
         f"{'.'.join(map(str, error.instance_path)) or 'manifest'}: {error.message}"

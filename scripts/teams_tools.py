@@ -1,6 +1,4 @@
-"""Installation of the npm packages that the Teams channel needs, locked in infra/teams, into
-.local/teams-tools.
-"""
+"""Installs the npm packages for the Teams channel, locked in infra/teams, into .local/teams-tools."""
 
 import json
 import shutil
@@ -25,7 +23,7 @@ class TeamsToolsError(RuntimeError):
 
 
 def install_teams_tools(prefix: Path = PREFIX) -> Path:
-    """Install the locked packages below `prefix` unless they are there, and return `prefix`.
+    """Install the locked packages below `prefix` unless they are already installed, and return `prefix`.
 
     Parallel callers wait for the first one.
 

@@ -25,7 +25,7 @@ class WebBuildError(RuntimeError):
 
 
 def build(*, force: bool = False) -> None:
-    """Build web/dist if it is outdated, or always if `force`. Concurrent callers wait for the first one.
+    """Build web/dist if it is outdated, or always with `force`. Concurrent callers wait for the first one.
 
     Raises:
         NodeMissingError: Node is missing.

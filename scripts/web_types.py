@@ -1,4 +1,4 @@
-"""Generator of web/build/types.ts: the API's models as TypeScript, for type-checking the web page.
+"""Generates web/build/types.ts: the API's models as TypeScript types, for type-checking the web page.
 
 The bundle needs no types, so the file is generated for each check and never committed.
 """

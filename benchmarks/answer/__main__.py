@@ -27,15 +27,16 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 
-# Maximum medians of the app's own time and of the time to the first event. Missed targets are reported.
+# Upper limits in milliseconds for the median of the app's own time and of the time to the first event. Missed
+# limits are reported.
 OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0
 QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements of one question, in milliseconds. `overhead_ms` is the total time minus the time during
-    which a model call was open.
+    """The measurements of one question, in milliseconds. `overhead_ms` is the total time minus the time
+    during which a model call was open.
     """
 
     question: str
@@ -69,7 +70,7 @@ def main() -> None:
         tapped(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
-        # The first calls open connections and create tables, so don't measure them.
+        # The first calls open connections and create tables, so they aren't measured.
         bench.round(None)
         groups: dict[str, list[Measured]] = {"new thread": [], "same thread": []}
         for _ in range(arguments.rounds):
@@ -81,7 +82,7 @@ def main() -> None:
 
 
 class Bench:
-    """Benchmark of a local stack whose requests are recorded by proxies."""
+    """A benchmark of a local stack whose requests are recorded by proxies."""
 
     def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
         self._stack, self._taps, self._pause_s = stack, taps, pause_s
@@ -93,7 +94,9 @@ class Bench:
         return ask(self._stack, self._token, QUESTIONS[0], None).thread_id
 
     def round(self, thread_id: str | None) -> list[Measured]:
-        """Ask one question in a new thread, and return the id of the thread."""
+        """Ask every question in the given thread, or each in a new thread for None. Return the
+        measurements.
+        """
         return [self._measure(question, thread_id) for question in QUESTIONS]
 
     def _measure(self, question: str, thread_id: str | None) -> Measured:

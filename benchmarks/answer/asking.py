@@ -1,4 +1,6 @@
-"""Client that asks the running app questions, and reads the steps of their runs from the durable history."""
+"""A client that asks the running app questions, and reads the steps of their runs from the durable
+history.
+"""
 
 import http.client
 import json

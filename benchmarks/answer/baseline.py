@@ -1,4 +1,4 @@
-"""Baseline for a question: its model and search requests, sent again without the app.
+"""The baseline for a question: its model and search requests, repeated without the app.
 
 Requests that overlapped are sent together, the others in sequence; response contents are ignored.
 """
@@ -14,7 +14,7 @@ _TIMEOUT_S = 60.0
 
 
 def replay_s(exchanges: Sequence[Exchange]) -> float:
-    """Send the recorded model and search requests again, directly to their servers, and return the elapsed
+    """Repeat the recorded model and search requests, directly to their servers, and return the elapsed
     seconds.
     """
     waves = _waves([one for one in exchanges if one.service in ("model", "search")])

@@ -1,4 +1,4 @@
-"""Breakdown of a question's time by step, based on the times of steps and recorded requests. Pure."""
+"""Breaks down a question's time by step, based on the times of steps and recorded requests. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ BEFORE, BETWEEN = "before the first step", "between steps"
 
 @dataclass(frozen=True)
 class Span:
-    """Step of a run, from its scheduling until its end was recorded, in seconds since the epoch."""
+    """A step of a run, from its scheduling to the recording of its end, in seconds since the epoch."""
 
     kind: str
     began: float
@@ -23,8 +23,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a question's time, in milliseconds. For each kind of server, `busy_ms` is the time during which
-    a request to it was open.
+    """A part of a question's time, in milliseconds. `busy_ms` is the time during which a request was open, by
+    kind of server.
 
     `own_ms` is the time without open requests, spent in the app's code and the executor.
     """
@@ -39,10 +39,10 @@ class Part:
 def parts_of(
     asked_at: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
 ) -> list[Part]:
-    """Divide the time from asking until the reader has the answer into parts: the time before the first step,
+    """Divide the time from the question to its complete answer into parts: the time before the first step,
     each step, and the time between steps.
     """
-    # The reader doesn't wait for the rest of the last step, which continues after the answer was sent.
+    # The last step continues after the answer was sent, but the reader doesn't wait for that.
     spans = [(step.kind, step.began, min(step.ended, completed)) for step in steps]
     gaps = [(one.ended, after.began) for one, after in pairwise(steps)]
     return [
@@ -53,7 +53,7 @@ def parts_of(
 
 
 def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Exchange]) -> Part:
-    """Sum up the time and the requests within these spans, which must not overlap, as one part."""
+    """Add up the time and the requests within these spans, which must not overlap, to one part."""
     seen = [one for one in exchanges if not one.is_poll]
     busy = {name: _covered(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
     wall = sum(end - start for start, end in spans)

@@ -18,7 +18,7 @@ _LATER_BYTES = re.compile(rb"(?im)^(?:x-ms-)?range: bytes=[1-9]")
 
 @dataclass
 class Exchange:
-    """Request with its response. Times are in seconds since the epoch, as in the durable history."""
+    """A request with its response. Times are in seconds since the epoch, as in the durable history."""
 
     service: str
     port: int
@@ -29,7 +29,7 @@ class Exchange:
 
     @property
     def line(self) -> str:
-        """Method and path of the request."""
+        """The method and path of the request."""
         return self.request.split(b"\r\n", 1)[0].decode(errors="replace").rsplit(" ", 1)[0]
 
     @property

@@ -12,8 +12,8 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 @contextmanager
 def tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
-    """Start a stack whose app reaches its services through recording proxies. The Functions host itself calls
-    storage directly.
+    """Start a stack whose app reaches its services through recording proxies. The Functions host itself still
+    calls storage directly.
     """
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         bring_samples(stack, ProgressBar())

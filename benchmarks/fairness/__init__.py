@@ -1,1 +1,1 @@
-"""Measurement of the delay that one user's worst files cause for another user."""
+"""Measures how much one user's most expensive files delay another user."""

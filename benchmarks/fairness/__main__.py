@@ -26,17 +26,17 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 
-# Disable the rate limits that would normally stop a user with so many files.
+# Disables the rate limits, which would normally stop a user with so many files.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
 _TIMEOUT_S = 600.0
 _POLL_S = 0.05
-# Seconds until the ingestion of Anna's first files has started.
+# Seconds until the ingestion of Anna's first files has surely started.
 _BEGINNING_S = 5.0
 
 
 def main() -> int:
-    """Run the benchmark and write the report. Return 1 if Ben waits more than twice as long while Anna's
-    files are ingested.
+    """Run the benchmark and write the report. Return 1 if the ingestion of Anna's files more than doubles
+    Ben's waiting times.
     """
     arguments = _arguments()
     with (
@@ -83,8 +83,8 @@ def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float
 
 
 def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
-    """Let Ben upload a small file and ask a question in each round. Return the seconds until the file is
-    ready and until the question is answered.
+    """Upload a small file and ask a question as Ben, once per round. Return the seconds until the file was
+    ready and until the question was answered.
     """
     return [(_small_file(ben, f"{name}-{number}.md"), _question(ben)) for number in range(rounds)]
 
@@ -119,8 +119,8 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 
 def _in_work(anna: httpx.Client) -> int:
-    """Return how many of Anna's hundred newest files are unfinished. If there are any, the load has lasted to
-    the end.
+    """Return how many of Anna's hundred newest files are still being ingested. The load lasted to the end of
+    the measurement only if there are any.
     """
     documents = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
     return sum(one["status"] not in ("ready", "failed") for one in documents)

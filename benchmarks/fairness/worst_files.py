@@ -12,15 +12,15 @@ _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
 ).split()
-# Number of words in about 100 KB of text, too long for the fast path of short texts.
+# Number of words in about 100 KB of text, which is too long for the fast path of short texts.
 _LONG_WORDS = 15_000
-# Number of ruled lines per page, for which pdfplumber needs 60 to 125 ms.
+# Number of ruled lines per page. pdfplumber needs 60 to 125 ms for such a page.
 _SLOW_TABLE_ROWS = 400
 
 
 @dataclass(frozen=True)
 class WorstFile:
-    """File to upload."""
+    """A file to upload."""
 
     name: str
     content: bytes

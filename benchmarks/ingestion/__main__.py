@@ -21,7 +21,7 @@ from benchmarks.ingestion.parsing import ParsedPdf, parse_all, peak_of_largest, 
 
 @dataclass(frozen=True)
 class ParseSpeed:
-    """Speed of parsing and chunking, in pages per second of wall time.
+    """The speed of parsing and chunking, in pages per second of wall time.
 
     Attributes:
         baseline_per_s, ratio: for files that both parsed; None without a baseline.
@@ -39,7 +39,7 @@ class ParseSpeed:
 
 @dataclass(frozen=True)
 class ServedSpeed:
-    """Speed of embedding, indexing and the whole ingestion, in pages per second of wall time.
+    """The speed of embedding, indexing and the whole ingestion, in pages per second of wall time.
 
     Attributes:
         pages: pages sent through the stack, limited by `--whole-pages`.
@@ -94,8 +94,8 @@ def _parse_speed(parsed: Sequence[ParsedPdf], largest_peak_mb: float | None) -> 
 
 
 def _serve(parsed: Sequence[ParsedPdf], folder: Path, most_pages: int) -> ServedSpeed:
-    """Measure the steps after parsing with the smallest files. They have up to `most_pages` pages in total,
-    but at least one file is used.
+    """Measure the steps after parsing with the smallest files, up to `most_pages` pages in total but at least
+    one file.
     """
     sums = accumulate(one.pages for one in parsed)
     chosen = [one for one, total in zip(parsed, sums, strict=True) if total <= most_pages] or [parsed[0]]

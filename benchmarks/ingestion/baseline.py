@@ -1,5 +1,5 @@
-"""Baseline parser: pypdf, with chunks of 1,000 characters. It reads one path per line from standard input,
-and prints JSON lines.
+"""The baseline parser: pypdf, with chunks of 1,000 characters. It reads one path per line from standard
+input, and prints JSON lines.
 """
 
 import json

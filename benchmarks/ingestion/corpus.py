@@ -1,4 +1,4 @@
-"""Files to measure: the PDFs of a folder, or generated PDFs, so that the benchmark runs without any data."""
+"""The files to measure: PDFs of a folder, or generated PDFs, so that the benchmark runs without any data."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ from fpdf import FPDF
 
 _FILES = 6
 _PAGES = 60
-# One page in four contains a table.
+# Every fourth page contains a table.
 _TABLE_EVERY = 4
 _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "

@@ -1,4 +1,4 @@
-"""Child process that answers each line of input with one line of output. Both parsers run this way."""
+"""A child process that answers each line of input with one line of output. Both parsers run this way."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from benchmarks.memory import peak_mb
 
 
 class LineProcess:
-    """Child process that answers lines. As a context manager, it kills the process on exit."""
+    """A child process that answers lines. As a context manager, it kills the process on exit."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(

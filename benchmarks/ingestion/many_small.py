@@ -36,7 +36,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class BatchSpeed:
-    """Speed at which a batch of documents was ingested.
+    """The speed at which a batch of documents was ingested.
 
     Attributes:
         present: number of earlier documents.
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object]:
-    """Measure the baseline, a first batch of documents, and another batch after `before_last` documents.
+    """Measure the baseline, a first batch of documents, and another batch once `before_last` documents exist.
     Return speeds and ratios.
     """
     texts = [_text(number) for number in range(before_last + batch)]
@@ -118,7 +118,7 @@ def _ready(table: TableClient) -> int:
     try:
         return sum(1 for _ in table.query_entities("status eq 'ready'", select=["status"]))
     except ResourceNotFoundError:
-        # The app creates the table with its first ingestion.
+        # The app creates the table during its first ingestion.
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Speed of parsing and chunking: every file is parsed by the app's parser worker and by the baseline in
+"""Measures parsing and chunking: every file is parsed by the app's parser worker and by the baseline in
 turn.
 """
 
@@ -18,7 +18,7 @@ _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 @dataclass(frozen=True)
 class ParsedPdf:
-    """Parsed file with the time of each parser. `baseline_s` is None if pypdf isn't installed; `pages` is 0
+    """A parsed file with the time of each parser. `baseline_s` is None if pypdf isn't installed; `pages` is 0
     if the app's parser failed.
     """
 
@@ -30,8 +30,8 @@ class ParsedPdf:
 
 
 def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
-    """Parse every file with both parsers, and return the results. The first file is parsed twice, so that
-    imports don't count.
+    """Parse every file with both parsers, and return the results. The first file is parsed twice, so that the
+    time for imports doesn't count.
     """
     has_baseline = find_spec("pypdf") is not None
     if not has_baseline:
@@ -47,8 +47,8 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
 
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
-    """Return the peak memory, in MB, of a new worker process that parses only the largest file, which is the
-    last one.
+    """Return the peak memory, in MB, of a new worker process that parses only the largest file. `files` must
+    be sorted by size.
     """
     with start_parser(folder, _WORKER_BYTES, files) as worker:
         _parse(worker, files[-1], folder)

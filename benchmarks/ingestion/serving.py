@@ -1,4 +1,4 @@
-"""Speed of the steps after parsing: embedding and indexing with the local servers, and ingestion by the whole
+"""Measures the steps after parsing: embedding and indexing with the local servers, and ingestion by the whole
 stack.
 """
 
@@ -52,7 +52,7 @@ def running_stack(folder: Path) -> Iterator[LocalStack]:
 
 
 def embed(stack: LocalStack, texts: Sequence[str]) -> float:
-    """Return the seconds needed to embed the texts, in batches of the same size as the app's."""
+    """Return the seconds needed to embed the texts, in batches as large as those of the app."""
     headers = {"Authorization": f"Bearer {stack.secrets.model_key}"}
     address = f"http://127.0.0.1:{stack.ports.model}/v1/embeddings"
     began = time.perf_counter()
@@ -65,7 +65,7 @@ def embed(stack: LocalStack, texts: Sequence[str]) -> float:
 
 
 def _reversed(text: str) -> str:
-    """Return the text with its words in reverse order. It has the same length, but isn't in the model
+    """Return the text with its words in reverse order: a text of the same length that isn't in the model
     server's cache.
     """
     return " ".join(reversed(text.split()))
@@ -116,7 +116,7 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        # The app creates the table with its first ingestion.
+        # The app creates the table during its first ingestion.
         return 0
     if "failed" in statuses:
         raise RuntimeError("A file could not be ingested; `make ingest-report` shows the reason.")

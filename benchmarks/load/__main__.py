@@ -33,9 +33,9 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
 """First token after half a second, then 65 tokens a second, as measured for small hosted models."""
-# Limits of a deployment. No simulated user reaches them, but checking them takes time.
+# Limits as in a deployment. No simulated user reaches them, but checking them takes time.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
-# Mean pause of a single user. With longer ones, the phase would have too few questions.
+# Mean pause of the single user, in seconds. With longer pauses, the phase would have too few questions.
 ALONE_PAUSE_S = 1.0
 WARM_UP_QUESTIONS = 2
 
@@ -85,7 +85,7 @@ async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str,
 
 
 async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
-    """Ask a few questions before the measurement, which opens connections and triggers lazy imports."""
+    """Ask a few questions before the measurement, to open connections and trigger lazy imports."""
     visitor = Visitor(client, stack.token(person(0)), turns(0, 0), 0.0)
     for _ in range(WARM_UP_QUESTIONS):
         await visitor.ask()

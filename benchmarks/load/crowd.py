@@ -30,8 +30,8 @@ _THREAD_LENGTH = (1, 4)
 
 @dataclass(frozen=True)
 class Turn:
-    """Question to ask. `begins` starts a new thread. `after` is the number of events after which the user
-    disconnects or cancels.
+    """A question to ask. `begins` starts a new thread; after `after` events, the user disconnects or
+    cancels.
     """
 
     question: str

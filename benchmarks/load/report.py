@@ -1,4 +1,4 @@
-"""Summary of a load run: percentiles, throughput, memory and faults. Pure."""
+"""Summarises a load run: percentiles, throughput, memory and faults. Pure."""
 
 import math
 import os
@@ -16,7 +16,7 @@ HEADINGS = {"first_event": "first event", "first_token": "first token", "ended":
 GROWTH_LIMIT_MB_PER_MINUTE = 8.0
 """Faster growth is a fault. Memory that Python retains after a burst is less: 1 to 4 were measured."""
 SHOWN_FAULTS = 20
-# Name of the process that runs the app, as opposed to its host.
+# The process that runs the app, as opposed to its host.
 WORKER = "Functions worker"
 
 
@@ -55,7 +55,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 def growth(results: dict[str, Any]) -> list[str]:
     """Return a message for each process whose memory grew too fast in the second half of a phase. `results`
-    is the summary of the phase.
+    is the summary of that phase.
     """
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
@@ -96,8 +96,8 @@ def _row(values: dict[str, float | None]) -> str:
 
 
 def _times(questions: Sequence[Asked], name: str) -> list[float]:
-    """Return the milliseconds from each question to an event. Questions that were cancelled or resumed only
-    count for the first event.
+    """Return the milliseconds from each question to the named event. Questions that were cancelled or resumed
+    count only for the first event.
     """
     counted = questions if name == "first_event" else [one for one in questions if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]

@@ -1,4 +1,4 @@
-"""Simulated user who asks questions, follows their streams, disconnects and resumes, cancels and pauses.
+"""A simulated user who asks questions, follows their streams, disconnects and resumes, cancels and pauses.
 
 Violations of the API's contract are recorded as faults: unexpected statuses, gaps in event numbers, and
 streams without a final event.
@@ -19,13 +19,13 @@ from benchmarks.load.crowd import Turn
 _ENDS = ("complete", "error")
 # Seconds without data after which a stream counts as broken. The app sends a comment every 15 s.
 SILENCE_S = 30.0
-# Time limit per question, over all connections. The time budget of a run is 25 s.
+# Time limit per question in seconds, over all its connections. The time budget of a run is 25 s.
 GIVE_UP_S = 90.0
 
 
 @dataclass
 class Asked:
-    """Question as its client sees it. Times are values of time.monotonic(), or None if the event never
+    """A question as its client sees it. Times are values of time.monotonic(), or None if the event never
     occurred.
     """
 
@@ -48,7 +48,7 @@ class Asked:
 
 
 class Visitor:
-    """Simulated user who asks a question, waits for the answer, pauses, and asks the next question."""
+    """A simulated user who asks a question, waits for the answer, pauses, and asks the next question."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, turns: Iterator[Turn], pause_s: float) -> None:
         """Create a user. Each pause is drawn uniformly between 0.5 and 1.5 times `pause_s`."""

@@ -1,6 +1,4 @@
-"""Monitoring of the stack under load: memory and CPU time of its processes, and response times of the
-host.
-"""
+"""Monitors the stack under load: memory and CPU time of its processes, and response times of the host."""
 
 import asyncio
 import time
@@ -15,7 +13,7 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident memory (MB) and CPU time (seconds) of each process at a certain time, a value of
+    """The resident memory (MB) and CPU time (seconds) of each process at one time, a value of
     time.monotonic().
     """
 
@@ -26,8 +24,8 @@ class Sample:
 
 @dataclass
 class Watch:
-    """Samples of the monitored processes. `probes_ms` contains the durations of GET /api/health, which show
-    delays of the event loop.
+    """The samples of the monitored processes. `probes_ms` contains the durations of GET /api/health, which
+    show delays of the event loop.
     """
 
     pids: Mapping[str, int]
@@ -46,8 +44,8 @@ class Watch:
 
 
 def _look(processes: Mapping[str, psutil.Process]) -> Sample:
-    """Return the memory and CPU time of each process with its children. Children that are monitored
-    separately don't count.
+    """Return the memory and CPU time of each process, including its children unless they are monitored
+    separately.
     """
     rss, cpu = {}, {}
     watched = {process.pid for process in processes.values()}
@@ -62,7 +60,6 @@ def _look(processes: Mapping[str, psutil.Process]) -> Sample:
 
 def slope_mb_per_minute(points: list[tuple[float, float]]) -> float:
     """Return the slope of a least-squares line through (seconds, MB) points, in MB per minute."""
-    # A line needs at least two points.
     if len(points) < 2:
         return 0.0
     mean_x = sum(x for x, _ in points) / len(points)

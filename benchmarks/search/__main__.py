@@ -33,8 +33,8 @@ MOST_CLIENTS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """Results of one scenario. `ratio` compares p50 times with one client, and throughputs with several.
-    Above 1, the search server is faster.
+    """The results of one scenario. `ratio` compares p50 times with one client, and throughputs with several;
+    above 1, the search server is faster.
     """
 
     mode: str
@@ -67,7 +67,7 @@ def main() -> None:
         )
         rows = []
         for scenario in scenarios:
-            # Measure both servers in turn, so that other load affects them equally.
+            # Both servers are measured in turn, so that other load affects them equally.
             ours = asking_server.measure(scenario, arguments.seconds)
             rows.append(_row(scenario, ours, asking_baseline.measure(scenario, arguments.seconds)))
     _report(arguments.out, arguments.blocks, loaded, rows)
@@ -121,8 +121,8 @@ def _start(command: list[str], stack: ExitStack) -> str:
 
 
 def _load(endpoint: str, count: int, *, define: bool) -> float:
-    """Upload the generated blocks. Return the seconds spent in requests; the time to generate the blocks
-    doesn't count.
+    """Upload the generated blocks. Return the seconds spent in requests, without the time to generate the
+    blocks.
 
     Uses plain HTTP, because the SDK's serialiser is slower than either server.
     """

@@ -1,4 +1,5 @@
-"""Baseline server: SQLite FTS5 and numpy behind the same HTTP API, as one could write it within a day.
+"""The baseline server: SQLite FTS5 and numpy behind the same HTTP API, as a developer could write it within a
+day.
 
 It supports only what the benchmark sends: uploads, and searches with text, one vector and the security
 filter, which is evaluated for every query. `python -m benchmarks.search.baseline --port N --data FOLDER`.
@@ -80,7 +81,7 @@ class Baseline:
         else:
             marks = ",".join("?" * len(readers))
             query = (
-                # The plus keeps SQLite from repeating the text search for every readable block.
+                # The unary plus prevents SQLite from repeating the text search for every readable block.
                 "SELECT rowid FROM texts WHERE texts MATCH ? AND +rowid IN"
                 f" (SELECT slot FROM readers WHERE principal IN ({marks})) ORDER BY rank LIMIT ?"
             )

@@ -22,8 +22,8 @@ SELECT = ["block_id", "content", "page_number"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Kind of search to measure. `share` is the percentage of blocks that the user may read, or None without
-    a filter. If `cold` is set, every request has a different filter.
+    """A kind of search to measure. `share` is the percentage of blocks that the user may read, or None for
+    searches without a filter. If `cold` is set, every request has a different filter.
     """
 
     mode: str
@@ -39,7 +39,9 @@ class Measured:
 
 
 class Clients:
-    """Client processes of one server. They are reused, because starting them takes longer than a scenario."""
+    """The client processes of one server. They are reused, because starting them takes longer than a
+    scenario.
+    """
 
     def __init__(self, endpoint: str, most: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -64,7 +66,7 @@ class Clients:
         return Measured(latencies, len(latencies) / seconds)
 
 
-# Variables of a client process. Each process has separate ones.
+# Global state of a client process.
 _clients: list[SearchClient] = []
 _questions: list[Question] = []
 
@@ -82,7 +84,7 @@ def _warm_up(scenario: Scenario, number: int) -> None:
 def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[float]:
     offset = number * QUESTIONS // scenario.clients
     latencies: list[float] = []
-    # Wait for the common start. Meanwhile, no process can take a second task.
+    # All clients start at the same time. Until then, this process is busy and can't be given a second task.
     time.sleep(max(0.0, start - time.monotonic()))
     while (started := time.monotonic()) < end:
         turn = len(latencies)

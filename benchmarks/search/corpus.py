@@ -54,7 +54,7 @@ class Question:
 
 
 def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield `count` generated blocks in batches of `size`. The 120 to 200 words and the vector of a block
+    """Yield `count` generated blocks in batches of `size`. The words (120 to 200) and the vector of a block
     belong to the same topic.
     """
     chance = np.random.default_rng(SEED)
@@ -105,8 +105,8 @@ def _block(chance: np.random.Generator, centres: npt.NDArray[np.float64], number
 
 
 def _words(chance: np.random.Generator, topic: int, count: int) -> list[str]:
-    """Return random words. Half are drawn from the whole vocabulary by frequency, half from the hundred words
-    of the topic.
+    """Return random words, half of them drawn from the whole vocabulary by frequency, half from the hundred
+    words of the topic.
     """
     common = chance.zipf(1.3, count) % WORDS
     own = topic * 100 + chance.integers(0, 100, count)

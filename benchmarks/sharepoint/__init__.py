@@ -1,3 +1,3 @@
-"""Comparison of the first synchronisation of a SharePoint library with the ingestion of the same files from
+"""Compares the first synchronisation of a SharePoint library with the ingestion of the same files from
 blobs.
 """

@@ -46,7 +46,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Measurements of one ingestion of all files.
+    """The measurements of one ingestion of all files.
 
     Attributes:
         source: `blobs` or `library`.
@@ -67,7 +67,7 @@ def main() -> int:
     """Run the benchmark and write the report. Return 1 if a limit is exceeded."""
     arguments = _arguments()
     with TemporaryDirectory(prefix="groundwork-sharepoint-") as folder, SharePointServer() as server:
-        # A site only exists if it has a library.
+        # A site exists only if it has a library.
         server.drive("Empty", site=_SITE)
         values = {**server.settings(_SITE), **server.environment}
         overrides = {name: str(value) for name, value in values.items()}
@@ -81,17 +81,17 @@ def main() -> int:
 
 
 class Comparison:
-    """Comparison of batches that one running stack ingests from a library and from blobs."""
+    """A comparison of batches that one running stack ingests from a library and from blobs."""
 
     def __init__(self, stack: LocalStack, server: SharePointServer) -> None:
         self._stack = stack
         self._server = server
-        # Number of documents in earlier batches.
+        # Number of documents ingested by earlier batches.
         self._present = 0
 
     def measure(self, sizes: Sequence[int], rounds: int) -> dict[str, object]:
-        """Ingest all batches, and return the ratios of their times, the growth of the memory, and whether
-        both are within their limits.
+        """Ingest all batches. Return the ratios of their times, the memory growth, and whether both are
+        within their limits.
         """
         warm = self._ingest("blobs", 20), self._ingest("library", 20)
         batches = []
@@ -126,8 +126,8 @@ class Comparison:
         )
 
     def _put(self, texts: list[str]) -> float:
-        """Start the host, and upload the texts to blobs, each after its access list. Return the time of the
-        start.
+        """Start the host, and upload the texts as blobs, each after its access list. Return the time when the
+        upload started.
         """
         self._stack.start_host()
         # Wait until the first run of the timer has ended.
@@ -188,7 +188,7 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        # The app creates the table with its first ingestion.
+        # The app creates the table during its first ingestion.
         return 0
     if "failed" in statuses:
         raise RuntimeError("A file could not be ingested; see the log of the host.")

@@ -27,8 +27,8 @@ PEAK_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(frozen=True)
 class Measurement:
-    """Measurements of one new process. `warm_s` is the slowest of many repeated creations, or 0 if there were
-    none.
+    """The measurements of one new process. `warm_s` is the time of the slowest of many repeated creations, or
+    0 if there were none.
     """
 
     seconds: float
@@ -93,7 +93,7 @@ def median(measurements: list[Measurement], field: str) -> float:
 
 
 def verdict(name: str, value: float, limit: float, unit: str) -> bool:
-    """Print a target and whether the value meets it. Return whether it does."""
+    """Print a target and whether the value meets it. Return True if it does."""
     is_met = value <= limit
     print(f"{name:<22}{value:9.4f}{unit} (at most {limit}{unit}): {'met' if is_met else 'MISSED'}")
     return is_met

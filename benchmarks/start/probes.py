@@ -25,7 +25,7 @@ import function_app
 extra = {{}}
 {_TAIL}"""
 
-# Addresses without a server, because creating a client doesn't connect to it.
+# No server needs to listen there, because creating a client doesn't connect to it.
 AGENT_SETTINGS = {
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",

@@ -54,7 +54,7 @@ def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
 
 
 def _run(target: Target, options: argparse.Namespace, chosen: list[Step], *, is_whole: bool) -> Evidence:
-    """Perform the chosen steps, and save the evidence after each.
+    """Perform the chosen steps, and save the evidence after each one.
 
     A complete run stops early if the app can't be deployed, and always ends with the teardown, unless
     `--keep`.
@@ -95,7 +95,7 @@ def _perform(step: Step, world: World, evidence: Evidence, out: Path) -> Evidenc
 
 
 def _dry_run(place: Place) -> int:
-    """Print the commands that each step would call, in order, without calling them."""
+    """Print the commands that each step would run, in order, without running them."""
     target = AzureTarget(
         place, DryShell(ROOT, _show), ROOT, sleep=lambda _seconds: None, health=lambda _url: "ok"
     )
@@ -130,7 +130,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options: argparse.Namespace = parser.parse_args(arguments)
     if options.pause is None:
-        # According to the documentation, idle instances are removed after some minutes (unmeasured).
+        # According to the documentation, idle instances are removed after some minutes (not measured).
         options.pause = 0.0 if options.local else 900.0
     if not (options.local or options.dry_run or options.subscription):
         parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")
@@ -146,7 +146,7 @@ def _parser() -> Any:
     )
     parser.add_argument("--local", action="store_true", help="Use a separate local stack instead of Azure.")
     parser.add_argument(
-        "--dry-run", action="store_true", help=("Only print the Azure commands, without calling them.")
+        "--dry-run", action="store_true", help=("Only print the Azure commands, without running them.")
     )
     parser.add_argument(
         "--step",

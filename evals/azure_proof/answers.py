@@ -18,18 +18,18 @@ from evals.evaluation.source_text import SourceTexts
 from local.run_all.api_client import StreamEvent
 from samples.generate import generate
 
-# Minimum number of right answers to the 20 questions. A model may misread a question, but quotations must
-# never be false.
+# Minimum number of correct answers to the 20 questions. A model may misunderstand a question, but quotations
+# must never be false.
 LEAST_RIGHT = 18
 LONG_QUESTION = "Compare the revenue and the energy consumption in the annual reports of 2023 and 2024."
-# Number of events after which the app is restarted: the plan is ready by then, but the answer isn't.
+# Number of events after which the app is restarted. By then the plan is ready, but the answer isn't.
 _FAR_ENOUGH = 3
 _RESUME_S = 600.0
 _PAUSE_S = 1.0
 
 
 def ask_questions(world: World) -> Outcome:
-    """Ask all questions, compare the answers with the known ones, and look up every quotation in the
+    """Ask all questions, check that the answers contain the known facts, and look up every quotation in the
     samples.
     """
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -134,8 +134,8 @@ def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
 
 
 def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
-    """Ask the long question and return all events of its run. `happen` is called after each event, and the
-    stream is resumed when it breaks.
+    """Ask the long question and return all events of its run. Call `happen` after each event, and resume the
+    stream when it breaks.
 
     Raises:
         TimeoutError: the run did not end in time.
@@ -162,8 +162,8 @@ def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], No
 
 
 def checks_of_texts(files: list[Path]) -> list[Check]:
-    """Return one check per known answer: whether the sample document contains it. The documents are read
-    without the app.
+    """Return one check per known answer, which passes if the sample document contains the answer. The
+    documents are read without the app.
     """
     texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
     checks = []

@@ -19,15 +19,15 @@ from evals.azure_proof.code import count_functions
 from evals.azure_proof.evidence import Check, Facts, Outcome, check
 from evals.azure_proof.shell import CommandFailedError, Shell
 
-# Preview version of the API, because no stable version supports `debug` yet.
+# Preview version of the API, because no stable version supports the `debug` option yet.
 _SEARCH_API = "2025-03-01-preview"
 _SEARCH_RESOURCE = "https://search.azure.com"
 # Timeout of `azd up`, which usually takes half an hour. The remote build takes ten minutes of it.
 _UP_TIMEOUT_S = 3600.0
-# Time limit for a role assignment to take effect. According to the documentation, it takes ten minutes at
-# most.
+# Time limit for a role assignment to take effect. According to the documentation, this takes at most ten
+# minutes.
 _ROLE_TIMEOUT_S = 900.0
-# A token is renewed after this time. Entra ID's tokens are valid for at least an hour.
+# A token is renewed after this time. Entra ID tokens are valid for at least an hour.
 _TOKEN_LIFE = timedelta(minutes=30)
 _OLDEST_AZD = (1, 26)
 # Quotas in thousands of tokens per minute, as in main.bicep.
@@ -123,7 +123,7 @@ class AzureTarget:
                 *("--location", self.place.location, "--no-prompt"),
             )
         self._azd("env", "set", "AZURE_OPENAI_LOCATION", self.place.openai_location)
-        # Skip the smoke test of azd, which the kit's steps replace.
+        # Skip the smoke test of the azd hook, which the steps of this kit replace.
         self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
@@ -205,13 +205,15 @@ class AzureTarget:
         self._functionapp("restart")
 
     def cool_down(self) -> None:
-        """Do nothing but wait a second: without always-ready instances, the app goes idle by itself during
-        the step's pause.
+        """Wait a second. Without always-ready instances, the app goes idle by itself during the pause of the
+        cold-start step.
         """
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that Azure found in the deployment, and the number in the code."""
+        """Return the number of functions that Azure found in the deployment, and the number in this
+        checkout.
+        """
         count = self._run(
             *("az", "functionapp", "function", "list", *self._app_arguments),
             *("--query", "length(@)", "--output", "tsv"),

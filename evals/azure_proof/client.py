@@ -14,7 +14,7 @@ CALL_TIMEOUT_S = 120.0
 # Seconds without data after which a stream counts as broken. The app sends a comment every 15 s.
 SILENCE_S = 60.0
 JsonObject = dict[str, Any]
-# Transient statuses, returned during a restart or when a limit is exceeded. Such calls are retried.
+# Transient statuses, returned during a restart or when a rate limit is exceeded. Such calls are retried.
 _RETRIED = frozenset({429, 502, 503, 504})
 _PAUSE_S = 1.0
 

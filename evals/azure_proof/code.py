@@ -1,4 +1,4 @@
-"""Count of the functions in this checkout's code, made in a separate process."""
+"""Counts the functions that this checkout registers, in a separate process."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Estimate of what the kit's run cost, from metered usage and list prices. The actual bill is available a day
-later.
+"""Estimates what a run of the kit cost, from metered usage and list prices. The actual bill is available a
+day later.
 """
 
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from evals.azure_proof.target import World
 
 # List prices in docs/cost-and-size.md, in US dollars per million tokens. Contracts may differ.
 CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13
-# Share of input in the tokens of a question: 6,100 read, 1,200 written.
+# Input share of the tokens of a question: 6,100 read, 1,200 written.
 READ_SHARE = 0.84
 SEARCH_UNIT_HOUR = 75 / 730
 PAGES_THOUSAND = 0.691
 SAMPLE_PAGES = 33
-# Price of a busy instance per GB and second, in US dollars.
+# Price of a busy instance in US dollars per GB and second.
 GB_SECOND = 0.000026
 INSTANCE_GB = 2
 

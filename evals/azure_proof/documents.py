@@ -16,10 +16,11 @@ from evals.azure_proof.target import World
 from samples.generate import generate
 
 Seen = TypeVar("Seen")
-# Time limit for an ingestion. It includes the first start of a new deployment, and allows for a busy machine.
+# Time limit for an ingestion, which includes the first start of a new deployment and allows for a busy
+# machine.
 READY_S = 900.0
 _POLL_S = 0.5
-# Requests sent after access was first denied. None of them may succeed.
+# Number of requests sent after access was first denied. None of them may succeed.
 _PROBES = 20
 _ENDED = ("ready", "failed")
 
@@ -137,7 +138,7 @@ def _status_when_ended(client: AppClient, doc_id: str) -> str:
 
 
 def _until(look: Callable[[], Seen]) -> Seen:
-    """Call `look` repeatedly until its result is true, and return that result.
+    """Call `look` repeatedly until it returns a true value, and return that value.
 
     Raises:
         TimeoutError: if no result is truthy within READY_S seconds.

@@ -1,4 +1,4 @@
-"""Evidence of a proof run: a JSON file that is rewritten after every step, so that single steps can be
+"""The evidence of a proof run: a JSON file that is rewritten after every step, so that single steps can be
 repeated.
 """
 
@@ -17,7 +17,7 @@ class _Frozen(BaseModel):
 
 
 class Check(_Frozen):
-    """Expectation that a step checked, with the observed value."""
+    """An expectation that a step checked, with the observed value."""
 
     expected: str
     passed: bool
@@ -25,9 +25,7 @@ class Check(_Frozen):
 
 
 class Outcome(_Frozen):
-    """Result of a step: checks and figures. A step without checks, such as the cost estimate, only reports
-    figures.
-    """
+    """The checks and figures of a step. A step such as the cost estimate has figures only."""
 
     checks: tuple[Check, ...] = ()
     figures: dict[str, Figure] = Field(default_factory=dict)
@@ -36,7 +34,7 @@ class Outcome(_Frozen):
 
 
 class StepResult(_Frozen):
-    """Result of a step, as recorded in the evidence file.
+    """The result of a step, as recorded in the evidence file.
 
     Attributes:
         status: `skipped` if the step doesn't apply to this target.
@@ -53,7 +51,7 @@ class StepResult(_Frozen):
 
 
 class Facts(_Frozen):
-    """Environment and versions that were tested."""
+    """The environment and versions that were tested."""
 
     target: Literal["azure", "local"]
     url: str = ""
@@ -77,7 +75,7 @@ class Evidence(_Frozen):
 
 
 def check(expected: str, seen: object, *, passed: bool) -> Check:
-    """Return a check with an expectation and the observed value, which is cut to 300 characters."""
+    """Return a check with an expectation and the observed value, which is truncated to 300 characters."""
     return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
 
 

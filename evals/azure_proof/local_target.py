@@ -26,9 +26,10 @@ from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.stack_settings import FREE_PORTS, HOST, StackSettings
 from samples.acl import ANNA
 
-# Pace of a slow hosted model: an answer takes several seconds, so that the app can be restarted meanwhile.
+# Pace of a slow hosted model. An answer takes several seconds, which leaves time to restart the app
+# meanwhile.
 _PACE = "ttft=600,tps=15"
-# Limits of a deployment, which `make run` disables. The time budget allows for a busy machine.
+# Limits as in a deployment; `make run` raises them. The time budget allows for a busy machine.
 _LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 
@@ -103,7 +104,7 @@ class LocalTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Slow the local model down to the pace of a slow hosted one until the block exits."""
+        """Make the local model as slow as a slow hosted one until the block exits."""
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{_PACE}"})
         try:
@@ -123,7 +124,7 @@ class LocalTarget:
         self._stack.start_host()
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the host has logged, and the number in the code."""
+        """Return the number of functions in the host's log, and the number in this checkout."""
         log = (self._data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
         count = int(re.findall(r"\((\d+) functions\)", log)[-1])
         return count, count_functions(self._root)

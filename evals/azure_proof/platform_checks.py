@@ -16,10 +16,10 @@ from local.run_all.api_client import StreamEvent
 FACT = "What is the maximum operating pressure of the Heron 400?"
 _CONTENT_INDEX = "content-blocks"
 _ODD_HEADER_S = 15.0
-# Maximum time to the first event of a warm app, which is sent after the planning.
+# Maximum time until a warm app sends its first event, which follows the planning.
 _FIRST_EVENT_S = 5.0
 _COLD_S = 60.0
-# Number of requests in a burst. By default, 60 per minute are allowed.
+# Number of requests in a burst. The default rate limit is 60 per minute.
 _REQUESTS = 90
 _AT_ONCE = 10
 _PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
@@ -135,7 +135,7 @@ def cold_start(world: World) -> Outcome:
 
 
 def throttling(world: World) -> Outcome:
-    """Check that requests over the limit per minute are refused with a proper error, and that later requests
+    """Check that requests over the rate limit are refused with a proper error, and that later requests
     succeed.
     """
     with world.client() as client:
@@ -159,8 +159,8 @@ def throttling(world: World) -> Outcome:
 
 
 def _odd_header(client: AppClient) -> Any:
-    """Return the status of a request with a non-ASCII header, or the name of the error. The official host may
-    never respond to such a request.
+    """Send a request with a non-ASCII header, and return the status or the name of the error. The official
+    host may never respond to it.
     """
     headers = [(b"X-Proof", "ä".encode())]
     try:

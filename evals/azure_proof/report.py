@@ -1,4 +1,4 @@
-"""The evidence as a Markdown page. Pure."""
+"""Formats the evidence as a Markdown page. Pure."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Proof step that takes screenshots of the web page, if a browser is available."""
+"""A proof step that takes screenshots of the web page, if a browser is available."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _TIMEOUT_MS = 120_000
 
 
 def take_pictures(world: World) -> Outcome:
-    """Take screenshots of an answer, a source of it and the list of documents."""
+    """Take screenshots of an answer, of one of its sources and of the list of documents."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -35,7 +35,8 @@ def take_pictures(world: World) -> Outcome:
 
 
 def _pictures(browser: Any, world: World) -> list[str]:
-    # Send the token in a header with every request. The browsers of users send the platform's cookie instead.
+    # Send the token in a header with every request. In a user's browser, the platform's cookie takes its
+    # place.
     headers = {"Authorization": f"Bearer {world.target.token()}"}
     context = browser.new_context(
         locale="en-GB", viewport={"width": _WIDTH, "height": _HEIGHT}, extra_http_headers=headers

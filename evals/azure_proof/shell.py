@@ -1,4 +1,4 @@
-"""Runs external programs. Every call is printed; a dry run does nothing else."""
+"""Runs external programs, and prints each call. A dry run only prints them."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from typing import Protocol
 
 # azd calls this script after a deployment, as configured in azure.yaml.
 _HOOK = "infra/hooks/postdeploy.sh"
-# Number of characters shown from the end of a failed program's output.
+# Number of characters shown from the end of the output if a program fails.
 _SHOWN_OF_FAILURE = 1500
 # Matches a line of a shell script that calls az or azd.
 _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)

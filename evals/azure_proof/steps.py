@@ -1,4 +1,4 @@
-"""Steps of the proof kit in the order in which they run, with the platform operations that each needs."""
+"""The steps of the proof kit in execution order, with the platform operations that each needs."""
 
 import time
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""Interface of the platforms that the proof kit can test: operations that differ between Azure and a local
-stack.
+"""Interface of the platforms that the proof kit can test: the operations that differ between Azure and a
+local stack.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from evals.azure_proof.evidence import Facts, Outcome
 
 
 class NotHereError(RuntimeError):
-    """Raised if the target doesn't support an operation. The check that needs it is skipped, with this
+    """Error raised if the target doesn't support an operation. The check that needs it is skipped, with this
     message as the reason.
     """
 
@@ -66,8 +66,8 @@ class Target(Protocol):
         ...
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the platform found in the deployment, and the number in the
-        code.
+        """Return the number of functions that the platform found in the deployment, and the number in this
+        checkout.
         """
         ...
 
@@ -90,7 +90,7 @@ class Target(Protocol):
 
 @dataclass
 class World:
-    """Context of all steps: the target, and the options of the kit.
+    """The context of all steps: the target, and the options of the kit.
 
     Attributes:
         out: folder for evidence and screenshots.

@@ -1,5 +1,5 @@
-"""`python -m evals.budgets --runs 200 --out report.json`: check that runs keep their budgets even with faulty
-models.
+"""`python -m evals.budgets --runs 200 --out report.json`: check that runs stay within their budgets, even
+with faulty models.
 
 Called by `make budgets` (docs/internals/measuring.md). Exit code 1 if a promise was broken, 2 if nothing
 could be measured.
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[Seen]:
-    """Run all batches on several stacks in parallel, and return an observation for each run.
+    """Run all batches on several stacks in parallel, and return one observation per run.
 
     Raises:
         StackError: if a stack doesn't start, dies or rejects a knob.
@@ -76,7 +76,7 @@ def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[See
 
 
 class _Work:
-    """Queue of batches that all lanes share, with the observations made so far."""
+    """A queue of batches that all lanes share, with the observations made so far."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._waiting = deque(batches)
@@ -131,7 +131,10 @@ def _arguments() -> argparse.Namespace:
         "--budget-ms",
         type=int,
         default=25_000,
-        help="Total time budget of a run (MAX_TOTAL_LATENCY_MS). Other time limits are scaled accordingly.",
+        help=(
+            "Total time budget of a run in milliseconds (MAX_TOTAL_LATENCY_MS). Other time limits are scaled "
+            "accordingly."
+        ),
     )
     parser.add_argument(
         "--lanes", type=int, default=3, help="Number of parallel stacks (default: %(default)s)."

@@ -1,4 +1,4 @@
-"""Plan of a budget evaluation: batches of questions, each with a model fault. Pure: the seed determines the
+"""Plans a budget evaluation: batches of questions, each with a model fault. Pure: the seed determines the
 plan.
 
 Knobs are part of the model's name, which is a setting of the host, so runs are grouped in batches with one
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from evals.budgets.questions import DELEGATED, QUESTIONS, Question
 
 MODEL = "groundwork-extractive"
-# Model faults that are tested separately. `only=` limits a fault to some calls, because a model that always
-# fails never delegates to a sub-agent.
+# Model faults that are tested separately. `only=` restricts a fault to some calls, because a run whose model
+# always fails never delegates to a sub-agent.
 FAULTS: Mapping[str, tuple[str, ...]] = {
     "none": ("",),
     "stall": (
@@ -74,7 +74,7 @@ TIGHT = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions asked on one host, with the model fault and settings of that host.
+    """A batch of questions for one host, with the model fault and settings of that host.
 
     Attributes:
         fault: name in the report: a key of FAULTS, "mixed" or "chaos".
@@ -130,7 +130,7 @@ def _mixed(chance: random.Random) -> tuple[str, str]:
 
 
 def _questions(chance: random.Random, count: int) -> tuple[Question, ...]:
-    """Return distinct questions in random order, two thirds of which sub-agents work on."""
+    """Return distinct questions in random order. Two thirds of them need sub-agents."""
     deep = [question for question in QUESTIONS if question.kind in DELEGATED]
     other = [question for question in QUESTIONS if question.kind not in DELEGATED]
     chosen = chance.sample(deep, min(-(-count * 2 // 3), len(deep)))

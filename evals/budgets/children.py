@@ -10,7 +10,7 @@ import httpx
 
 from local.run_all.stack import LocalStack
 
-# Time that a child may run beyond its deadline.
+# Time in seconds that a child may run beyond its deadline.
 GRACE_S = 1.0
 _POLL_S = 0.1
 _PREFIX = "/runtime/webhooks/durabletask/instances"
@@ -39,7 +39,7 @@ class Child:
 
 
 class Instances:
-    """Client for the orchestrations of one host. `grace_s` may be increased for a slow machine."""
+    """Client for the orchestrations of one host. `grace_s` can be increased for a slow machine."""
 
     def __init__(self, stack: LocalStack, grace_s: float = GRACE_S) -> None:
         self._stack = stack
@@ -50,8 +50,8 @@ class Instances:
         self._http.close()
 
     def wait_until_settled(self, run_id: str) -> list[Child]:
-        """Wait until no child of the run is still within its deadline and the grace period, and return all
-        children.
+        """Wait until every child of the run has ended or its deadline and grace period have passed, and
+        return all children.
         """
         while True:
             children = [self._child(instance) for instance in self._below(run_id)]
@@ -81,8 +81,8 @@ class Instances:
         return Child(instance["instanceId"], deadline, instance["runtimeStatus"], ended, self._grace_s)
 
     def _ended_at(self, instance: dict[str, Any]) -> float:
-        """Return the time at which a child ended. It is read from the history, because the status contains
-        only whole seconds.
+        """Return the time at which a child ended. It is read from the history, because the status has a
+        resolution of only one second.
         """
         address = f"{self._stack.base_url}{_PREFIX}/{instance['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []

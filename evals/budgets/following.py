@@ -19,7 +19,7 @@ Watcher = Callable[[StreamEvent], None]
 
 @dataclass
 class Followed:
-    """Events that the reader of a run has received.
+    """The events of a run that its reader has received.
 
     Attributes:
         began, ended: time.monotonic() when the question (or a choice) was sent, and at the last event.
@@ -71,7 +71,7 @@ class Caller:
         return seen
 
     def replay(self, run_id: str) -> list[StreamEvent]:
-        """Request the events of an ended run once more, from the first one."""
+        """Request the events of an ended run again, starting with the first one."""
         with contextlib.closing(self._connection()) as connection:
             connection.request("GET", f"/api/runs/{run_id}/events", headers=self._headers)
             return list(read_events(connection.getresponse()))
@@ -103,7 +103,7 @@ class Caller:
     def _take(
         self, response: http.client.HTTPResponse, seen: Followed, give_up_s: float, watch: Watcher
     ) -> None:
-        """Record events until the run ends, the time is up or the connection breaks."""
+        """Record events until the run ends, the time limit is reached or the connection breaks."""
         with contextlib.suppress(OSError, http.client.HTTPException):
             for event in read_events(_lines(response, seen, give_up_s)):
                 seen.events.append(event)
@@ -123,7 +123,7 @@ class Caller:
 
 
 def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
-    # Comments are also lines, so the time is checked even while the run sends no events.
+    # Comments are lines too, so the caller checks the time even while the run sends no events.
     for line in response:
         yield line
         if time.monotonic() - seen.began > give_up_s:

@@ -32,9 +32,9 @@ CONTRACT = {
     "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
     "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
 }
-# Disable the circuit breaker: once open, it would prevent sub-agents in all later runs.
+# Disables the circuit breaker. An open one would prevent sub-agents in all later runs.
 NO_BREAK = {
-    # Token and cost budgets so low that ordinary questions reach them.
+    # Token and cost budgets that are so low that ordinary questions exhaust them.
     "BUDGET_PRESET": "tight",
     "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
     "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
@@ -45,7 +45,7 @@ ALL_DELEGATE = {"WHOLE_DOCUMENTS_TOKENS": "0"}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:
-    """Return the settings of all time limits, scaled to a total budget in the proportions of CONTRACT."""
+    """Return the settings for all time limits, scaled to a total budget in the proportions of CONTRACT."""
     share = budget_ms / CONTRACT["MAX_TOTAL_LATENCY_MS"]
     return {name: str(round(milliseconds * share)) for name, milliseconds in CONTRACT.items()}
 
@@ -110,7 +110,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Asking:
-    """Batch of questions in progress, with the clients that observe its runs."""
+    """A batch of questions in progress, with the clients that observe its runs."""
 
     lane: Lane
     batch: Batch
@@ -164,7 +164,7 @@ def observe(asking: Asking, question: Question, followed: Followed, before: Mapp
 
 
 def _refused(asking: Asking, question: Question, why: str) -> Seen:
-    """Return the observation of a question that the app refused. It is recorded as a run that never ended."""
+    """Return the observation of a question that the app refused. It counts as a run that never ended."""
     return Seen(
         fault=asking.batch.fault,
         knobs=asking.batch.knobs,

@@ -1,4 +1,4 @@
-"""Report on all runs: violated guarantees, durations and defects. Pure."""
+"""Report on all runs: violated guarantees, durations and failed checks. Pure."""
 
 import statistics
 from collections import Counter
@@ -34,7 +34,7 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
 
 
 def promises(runs: Sequence[Seen]) -> dict[str, float]:
-    """Return how often each guarantee was violated. All numbers except `runs` and `worst_overrun_ms` must be
+    """Return how many runs violated each guarantee. All numbers except `runs` and `worst_overrun_ms` must be
     0.
     """
     return {
@@ -51,12 +51,14 @@ def promises(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def are_kept(measures: Mapping[str, float]) -> bool:
-    """Return whether every guarantee was kept."""
+    """Return whether all guarantees were met."""
     return not any(measures[name] for name in measures if name not in ("runs", "worst_overrun_ms"))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, maximum and percentiles of the values, or an empty dictionary if there are none."""
+    """Return minimum, maximum and percentiles of the values, or an empty dictionary if there are no
+    values.
+    """
     ordered = sorted(values)
     if not ordered:
         return {}
@@ -110,7 +112,7 @@ def _child_ends(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def _row(run: Seen) -> dict[str, Any]:
-    """Return the row for a run in the report. Texts that come from documents are left out."""
+    """Return the row for a run in the report. It contains no text from documents."""
     last = run.last_event
     return {
         "defects": list(run.defects),

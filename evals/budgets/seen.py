@@ -1,4 +1,6 @@
-"""Observation of a run from outside the app, and the check whether it kept its budgets. Pure."""
+"""Observation of a run from outside the app, and the check whether the run stayed within its budgets.
+Pure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +10,14 @@ from evals.budgets.children import Child
 from evals.budgets.questions import Kind
 from local.run_all.api_client import LAST_EVENTS, StreamEvent
 
-# Time by which a run may exceed its budget, according to the guarantee.
+# Time in milliseconds by which the guarantee allows a run to exceed its budget.
 EPSILON_MS = 750.0
 Outcome = Literal["answer", "partial answer with warning", "abstention", "error", "none"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a run and of one sub-agent, in milliseconds, tokens and US dollars.
+    """The limits of a run and of one sub-agent, in milliseconds, tokens and US dollars.
 
     `epsilon_ms` is the allowed overrun of the time budget.
     """
@@ -30,7 +32,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Spent:
-    """Tokens and calls of a run, as counted by the model server. `largest_call` includes prompt and reply."""
+    """The tokens and calls of a run, as counted by the model server. `largest_call` includes prompt and
+    reply.
+    """
 
     tokens: int
     largest_call: int
@@ -110,7 +114,9 @@ class Seen:
 
     @property
     def overrun_ms(self) -> float:
-        """Milliseconds by which the run exceeded its time budget; 0 if it kept the budget or never ended."""
+        """Milliseconds by which the run exceeded its time budget; 0 if it stayed within the budget or never
+        ended.
+        """
         return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
 
     @property
@@ -123,7 +129,7 @@ class Seen:
 
     @property
     def is_over_tokens(self) -> bool:
-        """Whether tokens or cost exceeded some budget by more than one model call."""
+        """Whether a token or cost budget was exceeded by more than one model call."""
         return bool(self.excesses)
 
     @property

@@ -1,4 +1,5 @@
-"""`python -m evals.chaos --rounds 100 --out report.json`: run rounds of chaos and report inconsistencies.
+"""`python -m evals.chaos --rounds 100 --out report.json`: kill servers in random rounds and report
+inconsistencies.
 
 A round depends only on the seed and its number, and starts with new documents, so `--only 17` repeats round
 17. The report is written after each round. An interrupted measurement continues on a new stack after the last
@@ -30,8 +31,8 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
-# Time for the stores to become consistent. A failing step is retried for 460 s, and may restart a minute
-# later.
+# Time for the stores to become consistent. A failing step is retried for 460 s, and its run may restart a
+# minute later.
 SETTLE_S = 600.0
 # Texts per embedding request. One kill may cause at most this many texts to be embedded again.
 BATCH = 64
@@ -41,8 +42,8 @@ KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one round. `reembedded` is the number of texts embedded again, beyond one batch per
-    strike.
+    """The result of one round. `reembedded` is the number of texts embedded more than once, beyond one batch
+    per strike.
     """
 
     number: int
@@ -93,7 +94,7 @@ class Chaos:
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
         kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
-        # Use a separate random generator for the strikes: the threads of the load draw from theirs in an
+        # The strikes need their own random generator, because the threads of the load draw from theirs in an
         # unpredictable order.
         strikes = Strikes(self._stack, random.Random(chance.getrandbits(64)), STRIKES, kinds)
         striking = threading.Thread(target=strikes.run)
@@ -114,14 +115,14 @@ class Chaos:
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
-        # Restart the host in order, which resets its count of dead workers. After the third one, the host
-        # would end.
+        # A graceful restart of the host resets its count of dead workers; after the third one, the host would
+        # exit.
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
 
     def _settle(self, load: Load) -> Finding:
-        """Trigger the work of the five-minute timer until no inconsistency is left or SETTLE_S seconds have
-        passed. Return the remaining ones.
+        """Trigger the work of the five-minute timer repeatedly, until no inconsistency is left or SETTLE_S
+        seconds have passed. Return the remaining inconsistencies.
         """
         ends = time.monotonic() + SETTLE_S
         while True:
@@ -140,9 +141,7 @@ class Chaos:
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the totals over all rounds: numbers of findings by kind, of texts embedded again, and of strikes
-    by kind.
-    """
+    """Return the totals over all rounds: findings by kind, texts embedded again, and strikes by kind."""
     counts = {key: sum(len(one[key]) for one in results) for key in KEYS}
     strikes = Counter(kind for one in results for kind in one["strikes"])
     return {

@@ -1,5 +1,5 @@
-"""Consistency check that reads tables, blobs and indexes with the plain SDKs and compares them with the
-expected world.
+"""Consistency check: reads tables, blobs and indexes with the plain SDKs and compares them with the expected
+state.
 
 It imports nothing of the app, because shared code could be wrong on both sides.
 """
@@ -33,7 +33,7 @@ READERS = ".acl.json"
 
 @dataclass(frozen=True)
 class Stores:
-    """Addresses and keys of the stores."""
+    """The addresses and keys of the stores."""
 
     storage: str
     search_url: str
@@ -44,7 +44,7 @@ class Stores:
 
 @dataclass
 class Finding:
-    """Inconsistencies that a check has found, by kind. Each is described in one line."""
+    """The inconsistencies that a check has found, by kind, each described in one line."""
 
     lost: list[str] = field(default_factory=list)
     orphaned: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Checker:
         self._stores = stores
         self._blobs = BlobServiceClient.from_connection_string(stores.storage)
         self._tables = TableServiceClient.from_connection_string(stores.storage)
-        # Blobs that contained no signature of an erased user. They aren't read again.
+        # Blobs without a signature of an erased user, which needn't be read again.
         self._unsigned: set[tuple[str, str]] = set()
 
     def look(self, world: World) -> Finding:
@@ -85,7 +85,7 @@ class Checker:
             f"{name} {instance}"
             for name, instance in self._open_instances()
             if name != "answer_question"
-            # If the response with a run's id was lost, the run may wait for a reply forever, so it doesn't
+            # A run whose id never reached the client may wait for a clarification forever, so it doesn't
             # count as stuck.
             or instance in run_ids
         ]
@@ -157,11 +157,11 @@ class Checker:
         except ResourceNotFoundError:
             return []
         names = [str(json.loads(line)["name"]) for line in lines]
-        # Other names belong to internal lines, which readers don't receive.
+        # Other names belong to internal lines, which are not sent to readers.
         return [name for name in names if name.isupper()]
 
     def _check_persons(self, world: World, finding: Finding) -> None:
-        # A thread of an erased user may remain for 15 minutes until the last pass, but without its text.
+        # A thread of an erased user may remain until the last pass, 15 minutes later, but without its text.
         texts = list(self._texts())
         for person in world.erased:
             finding.orphaned += [f"{person} in {place}" for place, text in texts if signature(person) in text]
@@ -196,8 +196,8 @@ class Checker:
 
 
 def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], finding: Finding) -> None:
-    """Add a finding for each defect of a document: not ready, incomplete, with blocks of several versions, or
-    visible to others than its readers.
+    """Add a finding for each defect of a document: it is not ready, is incomplete, has blocks of several
+    versions, or is visible to others than its readers.
     """
     if state["status"] != "ready" or state["wish"] != state["settled"]:
         finding.stuck.append(f"{paper.name}: {state['status']}, wish {state['wish']} of {state['settled']}")

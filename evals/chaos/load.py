@@ -1,4 +1,4 @@
-"""Load of a chaos round: changes of documents, questions, the erasure of a user, and outdated events."""
+"""The load of a chaos round: changes of documents, questions, the erasure of a user, and outdated events."""
 
 import base64
 import contextlib
@@ -27,7 +27,8 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
-# Number of sections of a large document. Embedding it again costs more than the strikes of a round may cost.
+# Number of sections of a large document. Embedding all of them again exceeds the number of texts that a
+# round's strikes may cost.
 LARGE = 300
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
@@ -38,7 +39,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
 class Load:
-    """Actions of all users in one round. The expected world is updated after each confirmed action."""
+    """The actions of all users in one round. The expected state is updated after each confirmed action."""
 
     def __init__(self, stack: LocalStack, world: World, chance: random.Random, number: int) -> None:
         self._stack, self._world, self._chance, self._number = stack, world, chance, number
@@ -76,7 +77,7 @@ class Load:
                     self._world.unfinished.append(f"round {self._number}: {error}")
 
     def reconcile(self) -> None:
-        """Do the work of the app's five-minute timer now."""
+        """Trigger the work of the app's five-minute timer now."""
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             self._admin.call("POST", "/api/maintenance/reconcile")
 
@@ -96,7 +97,7 @@ class Load:
     def _replace(self, paper: Paper) -> None:
         paper.version += 1
         self._insist(lambda: self._write(paper), "replacement")
-        # Send an outdated deletion event, because the file exists.
+        # This deletion event is outdated, because the file exists.
         self._send_deletion(paper)
 
     def _touch(self, paper: Paper) -> None:
@@ -175,7 +176,7 @@ class Load:
 
             def send() -> bool:
                 with contextlib.suppress(ResourceExistsError):
-                    # The host creates the queue only with its first deletion event.
+                    # The host creates the queue only when it sends its first deletion event.
                     queue.create_queue()
                 return bool(queue.send_message(text))
 

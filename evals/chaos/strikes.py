@@ -1,4 +1,4 @@
-"""Strikes of a chaos round, each of which kills or suspends one process of the stack."""
+"""The strikes of a chaos round. Each kills or suspends one process of the stack."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from local.run_all.stack import AZURITE, MODEL, SEARCH, LocalStack
 
 HANG_S = (1.0, 4.0)
-# Range of the pause between strikes. An ingestion takes seconds after an upload.
+# Minimum and maximum pause between strikes in seconds. An ingestion takes seconds after an upload.
 PAUSE_S = (0.1, 2.0)
 MODELS = (
     "ttft=200",
@@ -24,7 +24,7 @@ MODELS = (
 
 @dataclass
 class Strikes:
-    """Strikes of one round, performed one after the other in a thread."""
+    """The strikes of one round, performed one after the other in a thread."""
 
     stack: LocalStack
     chance: random.Random
@@ -41,7 +41,8 @@ class Strikes:
                 time.sleep(self.chance.uniform(*PAUSE_S))
                 kind = self.chance.choice(kinds)
                 if kind == "worker":
-                    # A third dead worker would end the host.
+                    # At most one worker is killed per round, because the host exits after the third dead
+                    # worker.
                     kinds.remove(kind)
                 self.done.append(kind)
                 KINDS[kind](self)
@@ -84,6 +85,6 @@ KINDS: Mapping[str, Callable[[Strikes], None]] = {
     "model hangs": _hang(lambda stack: stack.pid_of(MODEL)),
     "storage hangs": _hang(lambda stack: stack.pid_of(AZURITE)),
 }
-# Strikes that spare the model server: killing it resets its count of texts, and suspending it makes the app
-# repeat batches.
+# Strikes that spare the model server. Killing it resets its count of embedded texts, and suspending it makes
+# the app repeat batches.
 QUIET_KINDS = tuple(kind for kind in KINDS if not kind.startswith("model"))

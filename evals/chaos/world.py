@@ -1,11 +1,11 @@
-"""Expected state of the stores after the users' actions on documents, runs and accounts. Pure."""
+"""The expected state of the stores after the users' actions on documents, runs and accounts. Pure."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Paper:
-    """Document in the state that its owner expects.
+    """A document in the state that its owner expects.
 
     Attributes:
         name: of its blob.
@@ -41,7 +41,7 @@ def signature(person: str) -> str:
 
 @dataclass
 class Asked:
-    """Question with the numbers of the events that its reader has received."""
+    """A question with the numbers of the events that its reader has received."""
 
     run_id: str = ""
     numbers: list[int] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Asked:
 
 @dataclass
 class World:
-    """Expected state after all rounds so far. `leaks` lists contents that the wrong user saw, and
-    `unfinished` actions that weren't confirmed.
+    """The expected state after all rounds so far. `leaks` lists contents that an unauthorised user saw, and
+    `unfinished` actions that were never confirmed.
     """
 
     papers: dict[str, Paper] = field(default_factory=dict)

@@ -23,11 +23,11 @@ from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack_settings import StackError
 
-# Number of documents ingested at the same time. It exceeds the number of cores, because small documents
-# mostly wait for responses.
+# Number of documents ingested at the same time. It exceeds the number of cores, because the ingestion of
+# small documents mostly waits for responses.
 INGEST_AT_ONCE = 16
 ASK_AT_ONCE = 2
-# Timeout per file, including the time in the queue behind all others.
+# Timeout per file in seconds, including the time in the queue behind all others.
 INGEST_TIMEOUT_S = 3600.0
 PROGRESS_S = 10.0
 

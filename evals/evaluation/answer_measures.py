@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _CITATION_MARK = re.compile(r"\[\d+\]")
-# Matches pictures with their source line, which don't count as words of the answer.
+# Matches pictures and their source lines, which don't count as words of the answer.
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^()\s]*\)(?: \(Source: (?:[^()\n]|\([^()\n]*\))*\))?")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")

@@ -23,7 +23,7 @@ DEFAULT_DATA = Path(".local/eval")
 # Timeout of a call, which must exceed the app's time limit for a run.
 CALL_TIMEOUT_S = 300.0
 TRIES = 4
-# Pause before the first retry. It is doubled for each further one.
+# Pause before the first retry, in seconds. It doubles with each further retry.
 PAUSE_S = 1.0
 _RETRIED = frozenset({429, 502, 503, 504})
 _HAS_ENDED = 409
@@ -32,7 +32,7 @@ JsonObject = dict[str, Any]
 
 @dataclass
 class Watch:
-    """Headers that mark the requests for one question, and the model calls recorded for them."""
+    """The headers that mark the requests for one question, and the model calls recorded for them."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[ChatCall, ...] = ()
@@ -60,7 +60,7 @@ class App:
         self._recorder = recorder
 
     def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
-        """Upload a file to a project, readable by all users, and return the document."""
+        """Upload a file to a project, readable by all users, and return the new document."""
         fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
         return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
 
@@ -85,8 +85,8 @@ class App:
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
-        """Record the model calls of all requests that carry the headers of the yielded watch. Its `calls` are
-        set when the block exits.
+        """Record the model calls of all requests that carry the headers of the yielded watch. When the block
+        exits, `calls` of the watch is set.
         """
         if self._recorder is None:
             yield Watch()
@@ -193,7 +193,7 @@ def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
         raise ValueError("Prompts can only be recorded for a model behind OPENAI_BASE_URL.")
     with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
         stack.kill_host()
-        # Configure a trace receiver, since the app only then sends trace ids to its models.
+        # The app sends trace ids to its models only if a trace receiver is configured.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host(traced)
         yield recorder
@@ -219,5 +219,5 @@ def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]
 
 def _client(url: str, token: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"}
-    # Each thread needs one connection, so the default limit of 100 suffices.
+    # Each thread needs one connection, so the default limit of 100 connections suffices.
     return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=CALL_TIMEOUT_S)

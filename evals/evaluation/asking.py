@@ -1,6 +1,4 @@
-"""Collection of the app's hits and answers for all questions of a set. The measures are computed
-elsewhere.
-"""
+"""Collects the app's hits and answers for all questions of a set. The measures are computed elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +19,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Cited:
-    """Citation in an answer. `shown_verified` says whether readers see it as verified."""
+    """A citation in an answer. `shown_verified` says whether the app shows it to readers as verified."""
 
     target: Target
     filename: str
@@ -51,8 +49,8 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Hits and answer for one question. A field is None if it wasn't requested, or if the call failed with a
-    message in `errors`.
+    """The hits and the answer for one question. A field is None if it wasn't requested, or if the call failed
+    with a message in `errors`.
 
     Attributes:
         pages, scoped_pages: targets of the hits in order, for the whole set and within the scope.
@@ -129,7 +127,7 @@ def _search(app: App, text: str, filters: Mapping[str, str]) -> tuple[Target, ..
 
 
 def read_answer(run: Mapping[str, Any]) -> Answer:
-    """Return the answer in the JSON of a finished run.
+    """Return the answer in the JSON form of a finished run.
 
     Raises:
         ValueError: the run has no answer.

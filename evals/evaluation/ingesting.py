@@ -1,4 +1,5 @@
-"""Upload of a set's documents to a project created for them, several at a time, until all are ingested.
+"""Uploads the documents of a set to a project created for them, several at a time, and waits until all are
+ingested.
 
 Documents that the app already has, complete and with equal bytes, are skipped.
 """
@@ -21,7 +22,7 @@ _LONGEST_POLL_S = 5.0
 
 @dataclass(frozen=True)
 class Ingested:
-    """Result of ingesting one file. `status` is "ready", "failed", "refused", or "unfinished" after the
+    """The result of ingesting one file. `status` is "ready", "failed", "refused", or "unfinished" after the
     timeout.
 
     Attributes:
@@ -55,8 +56,8 @@ class Ingestion:
 
 
 def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Ingestion:
-    """Upload all files, `at_once` of them at a time, and wait up to `timeout_s` seconds for each. Progress is
-    printed.
+    """Upload all files, `at_once` of them at a time, wait up to `timeout_s` seconds for each, and print the
+    progress.
     """
     began = time.monotonic()
     ended = []

@@ -1,4 +1,4 @@
-"""Report as a self-contained HTML page with plots, tables, and a section for each question. Pure.
+"""The report as a self-contained HTML page with plots, tables, and a section for each question. Pure.
 
 It loads nothing and runs no scripts, which its content security policy enforces. Text from documents, models
 and question sets is escaped.

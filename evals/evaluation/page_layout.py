@@ -1,4 +1,5 @@
-"""Visual reading order of a PDF page, determined without code of the app: which words can follow each word.
+"""The visual reading order of a PDF page: which words can follow each word. Determined independently of the
+app's code.
 
 A word may be followed by the next word on its line, the start of the line below, or the top of a column to
 the right. The order of the words in the file is ignored.
@@ -25,7 +26,7 @@ _WORD_GAP = 0.9
 # Maximum gap, in line heights, between lines of a paragraph or between a heading and its text.
 _LINE_GAP = 1.3
 _MAX_STEPS = 20_000
-# Resolution, and minimum confidence of recognised words.
+# Resolution in dots per inch, and minimum confidence of recognised words in percent.
 _DPI, _MIN_CONFIDENCE = 200, 40.0
 _COLUMNS = (
     "level",
@@ -64,7 +65,7 @@ class PlacedWord:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """Spellings of the word for comparison. A hyphen at the end of the word is optional."""
+        """The spellings of the word for comparison. A hyphen at the end of the word is optional."""
         form = bare(self.text)
         is_broken = form.endswith("-") and form[:-1][-1:].isalpha()
         return (form[:-1], form) if is_broken else (form,)
@@ -78,8 +79,8 @@ class PageLayout:
         self._connect()
 
     def holds(self, quote: str) -> bool:
-        """Return whether the words of the page can be read as this quotation, in visual order from any word.
-        The quotation must be normalised by `bare`.
+        """Return whether the quotation can be read on the page, starting at any word and following the visual
+        order. The quotation must be normalised by `bare`.
         """
         steps = 0
         open_ends = [
@@ -110,7 +111,7 @@ class PageLayout:
     def _connect(self) -> None:
         after = dict(_right_neighbours(self._words))
         for word, other in after.items():
-            # In a row of numbers, gaps may be wide.
+            # Wide gaps are allowed next to a number, because they are common in rows of numbers.
             if _is_near(word, other) or _is_number(word) or _is_number(other):
                 word.following.append(other)
         near = {word: other for word, other in after.items() if _is_near(word, other)}
@@ -165,7 +166,7 @@ def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord,
 
 
 def _chains(words: Sequence[PlacedWord], near: Mapping[PlacedWord, PlacedWord]) -> Iterator[list[PlacedWord]]:
-    """Group words into sequences of closely spaced words. `near` maps a word to the next one."""
+    """Yield sequences of closely spaced words. `near` maps a word to the next one."""
     inner = set(near.values())
     for word in words:
         if word not in inner:

@@ -73,8 +73,8 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Documents and questions of a set. `left_out` is the number of questions skipped because their labels
-    are unreliable or their answers need SQL.
+    """The documents and questions of a set. `left_out` is the number of questions skipped because their
+    labels are unreliable or their answers need SQL.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Check whether a quotation occurs on a page. Pure, and deliberately independent of the app's code.
+"""Checks whether a quotation occurs on a page. Pure, and deliberately independent of the app's code.
 
 Differences that any two correct readings of a page may have are removed from both texts: whitespace, hyphens
 within words, shapes of quotation marks and dashes, ligatures, leaders and Markdown. Letters, digits, signs of
@@ -18,7 +18,7 @@ _QUOTES = dict.fromkeys('‘’‚‛“”„‟«»‹›"`´′″', "'")
 _DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002", "-")
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
-# Ignore hyphens between letters, because they may belong to the word or come from hyphenation.
+# Hyphens between letters are ignored, because they may belong to the word or result from hyphenation.
 _WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|•▪●◦·]|\.{2,}")
 
@@ -30,18 +30,16 @@ def bare(text: str) -> str:
 
 
 class Page(Protocol):
-    """Page in which quotations can be looked up."""
+    """A page in which quotations can be looked up."""
 
     def holds(self, letters: str) -> bool:
-        """Return whether the page contains this text without interruption. The text must be normalised by
-        `bare`.
-        """
+        """Return whether the page contains this text without gaps. The text must be normalised by `bare`."""
         ...
 
 
 @dataclass(frozen=True)
 class PlainPage:
-    """Page with a known reading order. Its text is normalised by `bare`."""
+    """A page with a known reading order. Its text is normalised by `bare`."""
 
     letters: str
 

@@ -7,7 +7,7 @@ from evals.evaluation.question_set import Target
 
 
 def first_of_each(targets: Iterable[Target]) -> list[Target]:
-    """Return the ranking without repeated targets: a page has the rank of its first block."""
+    """Return the ranking without repeated targets, so that a page has the rank of its first block."""
     return list(dict.fromkeys(targets))
 
 
@@ -17,7 +17,7 @@ def documents_of(targets: Iterable[Target]) -> list[Target]:
 
 
 def hit_at(ranking: Sequence[Target], relevant: Collection[Target], k: int) -> float:
-    """Return 1 if a relevant target is among the first `k`, otherwise 0."""
+    """Return 1 if a relevant target is among the first `k` targets, otherwise 0."""
     return float(not set(relevant).isdisjoint(ranking[:k]))
 
 

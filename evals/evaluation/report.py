@@ -1,4 +1,4 @@
-"""Report as JSON, and as Markdown with tables and histograms. Pure."""
+"""The report as JSON, and as Markdown with tables and histograms. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from evals.evaluation.scoring import Row
 
 # Length of the longest bar, in characters.
 _BAR = 40
-# Maximum number of entries in a list. Further ones are only counted.
+# Maximum number of entries shown in a list. Further entries are only counted.
 _SHOWN = 40
 _QUOTE_CHARS = 160
 _RANKS = (("1", 1, 1), ("2-3", 2, 3), ("4-5", 4, 5), ("6-10", 6, 10), ("11-50", 11, 50))
@@ -19,7 +19,7 @@ _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 @dataclass(frozen=True)
 class Origin:
-    """Commit and models that were evaluated."""
+    """The commit and models that were evaluated."""
 
     model: str
     commit: str

@@ -1,4 +1,4 @@
-"""Result of a question set: aggregated measures, counts and examples for readers. Pure."""
+"""The result of a question set: aggregated measures, counts and examples for readers. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -52,8 +52,8 @@ def conclude(
     *,
     answers: bool,
 ) -> SetResult:
-    """Compute the measures of all outcomes and aggregate them over the set. `read_page` returns source pages,
-    with which quotations are checked.
+    """Compute the measures of all outcomes and aggregate them over the set. `read_page` provides source
+    pages, against which quotations are checked.
     """
     rows = [_applicable(measure(outcome, read_page, answers=answers), questions) for outcome in outcomes]
     measures = combine(rows) | _latencies(outcomes)

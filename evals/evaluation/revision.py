@@ -1,4 +1,4 @@
-"""Revision of this repository, for reports."""
+"""Determines the revision of this repository, for reports."""
 
 import subprocess
 from pathlib import Path

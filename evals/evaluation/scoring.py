@@ -1,5 +1,5 @@
-"""Computation of the measures that docs/internals/measuring.md defines. Pure, except for the function that
-reads source pages.
+"""Computes the measures that docs/internals/measuring.md defines. Pure, except that `read_page` reads source
+pages.
 
 Every measure is a share, so means and pooled counts are added up alike. A failed call counts as the worst
 result.
@@ -19,7 +19,7 @@ PageReader = Callable[[str, int | None], Page | None]
 
 
 class Share(NamedTuple):
-    """Fraction with numerator and denominator. A measure of a single question has the denominator 1."""
+    """A fraction, as numerator and denominator (1 by default)."""
 
     part: float
     whole: float = 1.0
@@ -30,8 +30,8 @@ Row = dict[str, Share]
 
 
 def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
-    """Return all measures that apply to a question, by name. Measures of the answer are included if `answers`
-    is true.
+    """Return all measures that apply to a question, by name. With `answers`, measures of the answer are
+    included.
     """
     row = _retrieval(outcome)
     if answers:

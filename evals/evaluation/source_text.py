@@ -1,4 +1,6 @@
-"""Text of source pages, read without code of the app. It isn't thread-safe, because PDFium isn't."""
+"""Reads the text of source pages, independently of the app's code. It isn't thread-safe, because PDFium
+isn't.
+"""
 
 import re
 import zipfile
@@ -53,7 +55,9 @@ class SourceTexts:
 
 @dataclass(frozen=True)
 class PdfPage:
-    """PDF page that is searched in content order, by word positions, and by text recognition."""
+    """A PDF page that is searched in three ways: by content order, by word positions, and by text
+    recognition.
+    """
 
     path: Path
     page_number: int

@@ -31,7 +31,7 @@ from samples.acl import ANNA, BEN
 # Streams end after this time. A stream that waits would block all others for three minutes.
 STREAM_SECONDS = "1"
 CALL_TIMEOUT_S = 120.0
-# A scenario makes about six calls, some of which start runs, so there is one per 50 requests.
+# Number of requests per scenario. A scenario makes about six calls, some of which start expensive runs.
 _CASES_PER_SCENARIO = 50
 
 
@@ -78,7 +78,7 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None 
 
 
 def open_calls(document: dict[str, Any]) -> frozenset[str]:
-    """Return the ids of the operations that need no identity."""
+    """Return the ids of the operations that require no authentication."""
     calls = [call for methods in document["paths"].values() for call in methods.values()]
     return frozenset(call["operationId"] for call in calls if call.get("security") == [])
 

@@ -1,4 +1,4 @@
-"""Generation of requests from the API description. The seed determines the requests and their order."""
+"""Generates requests from the API description. The seed determines the requests and their order."""
 
 import random
 import zlib
@@ -64,7 +64,7 @@ def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[
     operations = {
         operation_result.ok().definition.raw["operationId"]: operation_result.ok()
         for operation_result in schema.get_all_operations()
-        # Skip invalid operations: the test of the API description reports them.
+        # Invalid operations are skipped here; the test of the API description reports them.
         if isinstance(operation_result, Ok)
     }
     generated_requests: list[tuple[str, bool, AnyCase]] = []
@@ -98,7 +98,8 @@ def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -
     )
     try:
         strategy = operation.as_strategy(generation_mode=mode)
-        # The types of hypothesis expect `given` on a declared function, but this one is created and run here.
+        # The type hints of hypothesis expect `given` to decorate a declared function, but this one is created
+        # and called here.
         seed(zlib.crc32(seed_text.encode()))(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
     except Exception:
         if mode is GenerationMode.POSITIVE:

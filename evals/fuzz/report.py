@@ -7,7 +7,7 @@ from typing import Any
 from evals.fuzz.scenarios import Told
 from evals.fuzz.sending import Seen
 
-# Maximum number of complaints that the report lists. Its counts include all of them.
+# Maximum number of complaints listed in the report. All of them are counted.
 _TOLD = 100
 
 

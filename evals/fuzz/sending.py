@@ -1,4 +1,4 @@
-"""Sending of generated requests as two users, and validation of each response against the API description."""
+"""Sends generated requests as two users, and validates each response against the API description."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,16 @@ _CHECKS = (
 )
 TIMEOUT_S = 60.0
 _MESSAGE_CHARS = 600
-# Share of path parameters that name a resource that exists or existed.
+# Share of path parameters that get the id of a resource which exists or existed.
 _SHARE_OF_THINGS = 0.8
-# Statuses of the host, for example for a Latin-1 header. Responses of the app have a body.
+# Statuses with which the host itself rejects a request, for example for a Latin-1 header. In contrast,
+# responses of the app have a body.
 _OF_HOST = frozenset({400, 414, 431})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Request that was sent, with its status and the complaints about its response.
+    """A request that was sent, with its status and the complaints about its response.
 
     Attributes:
         status: None without a response.
@@ -52,7 +53,7 @@ class Seen:
 
 
 class Sender:
-    """Sender of generated requests that alternates between two users."""
+    """A client that sends generated requests, alternating between two users."""
 
     def __init__(self, url: str, tokens: Mapping[str, str], things: Things, seed_number: int) -> None:
         """Create a sender. `url` ends with `/api`, and `tokens` maps user names to tokens."""
@@ -67,8 +68,8 @@ class Sender:
             return list(pool.map(self._send, requests))
 
     def without_identity(self, requests: Sequence[Request], open_calls: frozenset[str]) -> list[Seen]:
-        """Send a request without identity to each protected operation. Other responses than 401 are
-        complaints.
+        """Send a request without authentication to each protected operation. Any status other than 401 is a
+        complaint.
         """
         first = {request.name: request for request in requests if request.name not in open_calls}
         results = []
@@ -116,13 +117,13 @@ class Sender:
 
 
 def keep_to_one_line(case: AnyCase) -> None:
-    """Remove line breaks from the path, because the router of the streaming extension doesn't match them."""
+    """Remove line breaks from the path, because the streaming extension's router doesn't match them."""
     for kind, value in case.path_parameters.items():
         case.path_parameters[kind] = str(value).replace("%0A", "-").replace("\n", "-")
 
 
 def case_text(case: AnyCase) -> str:
-    """Return a request as text for debugging, without its identity."""
+    """Return a request as text for debugging, without its credentials."""
     return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
 
 

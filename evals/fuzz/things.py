@@ -1,4 +1,6 @@
-"""Ids of resources, used in the paths of requests. They were created for both users or found in responses."""
+"""Ids of resources for the paths of requests. They belong to resources created for both users, or were found
+in responses.
+"""
 
 import random
 import threading

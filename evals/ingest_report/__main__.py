@@ -36,9 +36,7 @@ def main() -> int:
 
 
 def make_report(app: RunningApp, files: list[CorpusFile], arguments: argparse.Namespace) -> Report:
-    """Ingest all files and return the report. Afterwards, the documents are removed unless --keep is
-    given.
-    """
+    """Ingest all files and return the report. Remove the documents afterwards, unless --keep is given."""
     began = time.monotonic()
     run = Ingesting(app, f"ingest-report-{time.time_ns()}", arguments.at_once, arguments.timeout)
     reports: dict[str, FileReport] = {}

@@ -1,4 +1,4 @@
-"""Files to ingest, and the Markdown files with their expected text. Only names are read here."""
+"""The files to ingest, and the Markdown files with their expected text. Only file names are read here."""
 
 import json
 from collections.abc import Iterator, Mapping

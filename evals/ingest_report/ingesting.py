@@ -1,4 +1,4 @@
-"""Upload of files to the documents container, a few at a time, until all are ingested."""
+"""Uploads files to the documents container, a few at a time, until all are ingested."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,9 @@ _ENDS = ("ready", "failed")
 
 @dataclass(frozen=True)
 class Ended:
-    """File whose ingestion has ended or timed out. `doc_id` is None if the app never registered the file."""
+    """A file whose ingestion has ended or timed out. `doc_id` is None if the app never registered the
+    file.
+    """
 
     file: CorpusFile
     doc_id: str | None
@@ -34,7 +36,7 @@ class _InFlight:
 
 
 class Ingesting:
-    """Ingestion of all files of a folder. The blobs are named `prefix/name`.
+    """The ingestion of all files of a folder. Blobs are named `prefix/name`.
 
     Args:
         at_once: files in flight.
@@ -99,10 +101,10 @@ def _open(app: RunningApp) -> Iterator[tuple[ContainerClient, TableClient]]:
 def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]:
     """Return (document id, status) by blob name, for all blobs that the app has registered."""
     try:
-        # Query all documents at once, because a query for each file would be too expensive.
+        # One query for all documents, because a query for each file would be too slow.
         rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])
         statuses = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
         return {name: statuses[name] for name in names if name in statuses}
     except ResourceNotFoundError:
-        # The app creates the table with its first ingestion.
+        # The app creates the table during its first ingestion.
         return {}

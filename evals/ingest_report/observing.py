@@ -1,4 +1,4 @@
-"""Observation of an ingested document: its state in the API and its blocks in the index."""
+"""Reads an ingested document as users and search see it: its state in the API and its blocks in the index."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _MAX_BLOCKS = 100_000
 
 
 class _Indexed(Model):
-    """Blocks of a document in the index, with their combined text."""
+    """The blocks of a document in the index, with their combined text."""
 
     blocks: int
     figures: int
@@ -78,7 +78,7 @@ class Observer:
                 top=_MAX_BLOCKS,
             )
         )
-        # The heading path of many blocks contains the same heading, so count each heading once.
+        # Many blocks have the same heading in their heading path, so each heading is counted once.
         headings = {part for row in rows for part in (row["heading_path"] or "").split(" > ")}
         texts = [row["content"] or row["image_caption"] or "" for row in rows]
         figures = sum(row["block_type"] == "image" for row in rows)

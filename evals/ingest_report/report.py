@@ -11,13 +11,13 @@ from shared.platform.models import Model
 
 Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
 
-# Parts of error messages that indicate a fault of the app, as opposed to one of the file.
+# Parts of error messages that indicate a fault of the app rather than of the file.
 _CRASHES = ("crashed the parser", "internal error", "ended without an answer", "structure is not understood")
 _TIMEOUTS = ("took longer than",)
 
 
 class FileReport(Model):
-    """Result of ingesting one file.
+    """The result of ingesting one file.
 
     Attributes:
         status: one of five endings; `crashed` and `timed_out` are our failures, not the file's.

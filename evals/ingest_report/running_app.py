@@ -17,7 +17,7 @@ _DEFAULT_INDEX = "content-blocks"
 
 @dataclass(frozen=True)
 class RunningApp:
-    """Addresses and credentials of the app, its storage and its index.
+    """The addresses and credentials of the app, its storage and its index.
 
     Attributes:
         check: raises if the app is known to have died.
@@ -56,7 +56,7 @@ def own_stack(folder: Path) -> Iterator[LocalStack]:
 
 
 def app_of(stack: LocalStack) -> RunningApp:
-    """Return addresses and credentials of a running local stack."""
+    """Return the addresses and credentials of a running local stack."""
     return RunningApp(
         base_url=stack.base_url,
         token=stack.token(ANNA),

@@ -1,4 +1,6 @@
-"""Blocks of data sets, made as in the app: PDFs are parsed and chunked, and passages are used unchanged."""
+"""Makes the blocks of data sets as in the app: PDFs are parsed and chunked, and passages are used
+unchanged.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Near misses: sentences of a block with one change that makes them false quotations. Pure.
+"""Generates near misses: sentences of a block with one change that makes them false quotations. Pure.
 
 The changes are independent of the app's comparison: words, numbers, units, names and negations.
 """
@@ -37,7 +37,7 @@ Change = Callable[[str, random.Random], str | None]
 
 @dataclass(frozen=True)
 class NearMiss:
-    """Altered quotation that the app must reject."""
+    """An altered quotation that the app must reject."""
 
     kind: str
     quote: str
@@ -81,8 +81,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _is_held(quote: str, text: str) -> bool:
-    """Return whether the block happens to contain the altered text, for example in a similar row. It is then
-    a correct quotation.
+    """Return whether the altered text happens to occur in the block, for example in a similar row. It would
+    then be a correct quotation.
     """
     return "…" not in quote and " ".join(_WORD.findall(quote)) in " ".join(_WORD.findall(text))
 
@@ -138,7 +138,7 @@ def _elided_negation(text: str, chance: random.Random) -> str | None:
     place = chance.choice(places)
     before, after = chance.randint(0, _MAX_REACH), chance.randint(0, _MAX_REACH)
     left, right = words[: max(0, place - before)], words[place + 1 + after :]
-    # Return None if only a fragment of the sentence would remain.
+    # Skip the sentence if only a fragment would remain on one side.
     return " ".join((*left, "…", *right)) if len(left) >= _MAX_REACH and len(right) >= _MAX_REACH else None
 
 

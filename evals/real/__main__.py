@@ -61,7 +61,7 @@ def read_questions(path: Path) -> list[Asked]:
 
 
 def as_row(run: RecordedRun) -> dict[str, object]:
-    """Return the report's row for a run, with the measures and the answer."""
+    """Return a row of the report for a run, with the measures and the answer."""
     citations = run.answer.get("citations", ())
     return {
         "id": run.id,
@@ -99,7 +99,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--patient",
         action="store_true",
-        help="Raise all time limits, because a person writes the replies of the endpoint.",
+        help="Raise all time limits, for an endpoint where a person writes the replies.",
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="Number of concurrent conversations.")
     return parser.parse_args()

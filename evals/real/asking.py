@@ -43,7 +43,7 @@ PATIENT = {
 
 @dataclass(frozen=True)
 class Asked:
-    """Question to ask, with its user and conversation.
+    """A question to ask, with its user and conversation.
 
     Attributes:
         user: id of a sample user.
@@ -83,7 +83,7 @@ class RecordedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether the run completed and a model wrote its answer to the end."""
+        """Whether the run completed and its model wrote the whole answer."""
         return self.status == "completed" and not self.degraded and not self.answer.get("truncated")
 
 
@@ -94,8 +94,8 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the stored runs in a folder: the runs with the given ids in this order, or all of them. Missing
-    runs are skipped.
+    """Return the runs stored in a folder: those with the given ids, in that order, or all runs. Ids without a
+    stored run are skipped.
     """
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
@@ -126,7 +126,7 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
         local = Endpoint(f"http://127.0.0.1:{stack.ports.model}/v1")
         recorder = opened.enter_context(recording(local, hosted_endpoint()))
         stack.kill_host()
-        # Configure a trace receiver, since the app only then sends trace ids to its models.
+        # The app sends trace ids to its models only if a trace receiver is configured.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host({**traced, **changes})
         yield RecordedStack(stack, recorder)
@@ -200,7 +200,7 @@ class RecordedStack:
 
     def _first_text(self, http: httpx.Client, run_id: str, began: float) -> float | None:
         """Read the events of a run until it ends or asks the user a question. Return the seconds from `began`
-        to the first text, or None without text.
+        to the first text, or None if there was no text.
         """
         first_s, last, name = None, "0", ""
         while True:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 JsonObject = dict[str, Any]
-# Four hours, because a person may write the reply.
+# Four hours in seconds, because a person may write the reply.
 CALL_TIMEOUT_S = 4 * 3600.0
 _DROPPED = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding"})
 _PIECE = 1 << 14
@@ -103,7 +103,7 @@ class Recorder:
 
 @contextmanager
 def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
-    """Serve the proxy on a free loopback port, and yield its recorder."""
+    """Serve the proxy on a free loopback port and yield its recorder."""
     recorder = Recorder(local, hosted)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Proxy,), {"recorder": recorder}))
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""Measurement of a large generated table: loading from CSV in a parser worker, and queries by guard and
+"""Measures a large generated table: loading from CSV in a parser worker, and queries through guard and
 engine.
 
 The times exclude finding the table, fetching its file and the model.
@@ -34,8 +34,8 @@ _QUERIES = (
 
 
 def measure_table(rows: int) -> dict[str, float]:
-    """Return the seconds for loading and for querying a table of `rows` rows, and the number of its text
-    blocks.
+    """Return the seconds for loading and for querying a table with the given number of rows, and the number
+    of its text blocks.
     """
     with tempfile.TemporaryDirectory() as name:
         return asyncio.run(_measured(rows, Path(name)))

@@ -31,7 +31,7 @@ from shared.tools.table_queries import result_of
 from shared.tools.table_tools import QueryStructuredData, SqlDraft
 from shared.wiring import Services, build_services
 
-# Three hours, because a person may write the replies instead of a model.
+# Three hours, because a person may write the replies.
 PATIENT = CallLimits(timeout_s=3 * 3600)
 Row = Sequence[Any]
 
@@ -64,7 +64,7 @@ class Workbook(TableLookup):
         return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
 
     def independent(self, sql: str) -> list[Row]:
-        """Run SQL directly in SQLite, to compare the result with that of the app's guard and engine."""
+        """Run SQL directly in SQLite, to verify the result of the app's guard and engine."""
         with sqlite3.connect(":memory:") as connection:
             connection.execute("ATTACH ? AS f", (f"file:{self.path}?mode=ro",))
             for table in self._tables:
@@ -128,7 +128,7 @@ class RecordedReplies:
 
 
 def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = None) -> dict[str, Any]:
-    """Ask all questions of a set. Return the measures, with one row for each question.
+    """Ask all questions of a set. Return the measures, and one row for each question.
 
     Args:
         replies: recorded replies, used instead of the model.

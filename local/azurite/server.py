@@ -1,4 +1,4 @@
-"""Installation, start and stop of Azurite, the Azure Storage emulator, on the loopback interface.
+"""Installs, starts and stops Azurite, the Azure Storage emulator, on the loopback interface.
 
 Uses only the standard library, because scripts/set_up.py installs Azurite while pip installs the packages.
 """

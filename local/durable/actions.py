@@ -1,4 +1,4 @@
-"""Models of the actions that an orchestrator requests, in the JSON of azure-functions-durable.
+"""Models of the actions that an orchestrator requests, in the JSON format of azure-functions-durable.
 
 Source: azure.durable_functions.models.actions and OrchestratorState of version 1.7.0.
 """

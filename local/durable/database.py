@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS timers (
     fire_at TEXT NOT NULL,
     PRIMARY KEY (instance_id, task_id)
 ) WITHOUT ROWID;
--- When the executor was last known to run. No row once it has stopped in order.
+-- When the executor was last known to run. The row is deleted when it stops gracefully.
 CREATE TABLE IF NOT EXISTS heartbeat (id INTEGER PRIMARY KEY CHECK (id = 1), at REAL NOT NULL);
 """
 _SCHEMA_VERSION = 1

@@ -1,4 +1,4 @@
-"""One episode: how an instance changes when it processes its pending events. Pure.
+"""Computes one episode: how an instance changes when it processes its pending events. Pure.
 
 An episode is written in one transaction, so a crash leaves it either complete or not started.
 """
@@ -22,7 +22,9 @@ from local.durable.work import (
 
 @dataclass(frozen=True)
 class Completion:
-    """The end of an execution. `output` is JSON text for Completed, otherwise a plain reason."""
+    """The end of an orchestration's execution. `output` is JSON if it completed, otherwise the reason as
+    plain text.
+    """
 
     status: RuntimeStatus
     output: str
@@ -31,9 +33,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class NextExecution:
-    """The execution that follows continue_as_new. `input` is its input; `carried_events` are still
-    pending.
-    """
+    """The execution that continue_as_new starts. It inherits `carried_events`, which are still pending."""
 
     input: str
     carried_events: list[HistoryEvent]

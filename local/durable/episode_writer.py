@@ -108,8 +108,9 @@ class EpisodeWriter:
         return TimerWork(key, request.fire_at)
 
     def _add_child(self, request: ChildRequest) -> str:
-        """Create a sub-orchestration and return the id of the instance to wake. If its id is in use, this is
-        the parent, which gets a failure event.
+        """Create a sub-orchestration and return the id of the instance to wake: normally the
+        sub-orchestration. If its id is already in use, the parent receives a failure event and is woken
+        instead.
         """
         timestamp = utc_text(self.now)
         child = Instance(

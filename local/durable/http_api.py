@@ -106,8 +106,8 @@ def status_document(
 def history_document(
     events: Sequence[HistoryEvent], *, show_input: bool, show_output: bool
 ) -> list[JsonValue]:
-    """Return the history as readable JSON. The event that ends an activity or sub-orchestration is merged
-    with the one that scheduled it.
+    """Return the history as JSON for people. The event that ends an activity or sub-orchestration is merged
+    into the event that scheduled it.
     """
     scheduled = {event.event_id: event for event in events if event.event_type in SCHEDULING}
     ended = {event.ended_id for event in events if event.event_type in COMPLETIONS}
@@ -141,7 +141,7 @@ def _event(
 
 
 def _parsed(text: str | None) -> JsonValue:
-    """Return the parsed JSON, or the text itself if it isn't JSON, such as the reason of a failure."""
+    """Return the parsed JSON, or the unchanged text if it isn't valid JSON, such as a failure reason."""
     if text is None:
         return None
     try:

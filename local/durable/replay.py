@@ -1,4 +1,5 @@
-"""The host's side of a replay: matches the orchestrator's actions with the history. Pure.
+"""Replays an orchestration from the host's point of view: matches the orchestrator's actions with the
+history. Pure.
 
 The SDK replays the generator and returns its actions; DurableTask replays the actions in order against the
 same history and assigns sequence numbers. Both must assign the same numbers. Source:
@@ -39,8 +40,8 @@ from local.durable.work import (
 
 
 class HostTask:
-    """A task of an orchestration: an activity, sub-orchestration, timer or awaited event. A history event
-    finishes it.
+    """A task of an orchestration: an activity, a sub-orchestration, a timer or an awaited event. It finishes
+    when the history contains the event that reports its result.
     """
 
     def __init__(self) -> None:
@@ -195,7 +196,9 @@ class _Replay:
             self._advance()
 
     def _advance(self) -> None:
-        """Start the next actions in order, until one of them has to wait."""
+        """Start the orchestrator's actions in order, and stop at the first one that must wait for an
+        event.
+        """
         while self._awaited is None or self._awaited.done:
             self._awaited = None
             if self.unreached == 0:
@@ -281,8 +284,9 @@ class _Replay:
     def _create_timer(self, fire_at: datetime, *, cancelled: bool = False) -> HostTask:
         task = self._schedule(lambda task_id: TimerRequest(task_id, fire_at, cancelled))
         if cancelled:
-            # The host cancels a timer right after creating it. On a replay, the timer and a WhenAny over it
-            # are thus finished before anything else: see "Traps" in docs/internals/durable-executor.md.
+            # The host cancels a timer right after creating it. A replay therefore sees the timer, and a
+            # WhenAny that contains it, finish before anything else: see "Traps" in
+            # docs/internals/durable-executor.md.
             task_id = self._next_id - 1
             self.cancelled_timers.add(task_id)
             self.open_tasks.pop(task_id).finish()

@@ -87,8 +87,8 @@ class BlobJournal:
         return set(self._etags.get(place, ()))
 
     def record_deletion(self, place: str, name: str, message: str) -> None:
-        """Delete the receipts of a deleted blob and store a message to send. If the blob returns, it raises
-        an event again.
+        """Delete the receipts of a deleted blob and store a message to send. If a blob with this name is
+        created again, it raises a new event.
         """
         with self._transaction() as database:
             database.execute("DELETE FROM blob_receipts WHERE place = ? AND name = ?", (place, name))

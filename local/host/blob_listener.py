@@ -64,7 +64,7 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                 )
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
-            # Called for its error, which ends the start if the connection is missing.
+            # Called only to fail the start early if the connection setting is missing.
             storage.container(connection, container)
             triggers.append(BlobTrigger(function, connection, container))
     return triggers

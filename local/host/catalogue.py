@@ -1,4 +1,4 @@
-"""Loading of the function app: imports it, checks its functions and describes them to the host.
+"""Loads the function app: imports it, checks its functions and describes them to the host.
 
 Functions that the real worker rejects, or that this host doesn't support, are errors at start, so that no
 trigger is ignored.

@@ -18,7 +18,7 @@ DEFERRED_SOURCE = "AzureStorageBlobs"
 
 
 class Converter(Protocol):
-    """The interface that the converters in both registries implement."""
+    """The interface of the converters that azure-functions and its extensions register."""
 
     def check_input_type_annotation(self, pytype: type) -> bool: ...
     def check_output_type_annotation(self, pytype: type) -> bool: ...

@@ -52,7 +52,7 @@ class HttpRoute:
 
 
 def http_routes(functions: Sequence[FunctionDocument]) -> list[HttpRoute]:
-    """Return the routes of all HTTP functions in matching order, which is by function name.
+    """Return the routes of all HTTP functions, sorted by function name, which is the order of matching.
 
     Raises:
         AppError: if a route has parameters other than a final catch-all or is limited to some methods, or two

@@ -1,5 +1,4 @@
-"""Invocation of functions: converts and collects their arguments, and calls them on the event loop or in a
-thread.
+"""Calls functions: converts and collects their arguments, and runs them on the event loop or in a thread.
 
 Async functions run on the event loop, others in the thread pool, as in the worker.
 """

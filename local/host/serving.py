@@ -1,4 +1,4 @@
-"""Serving of a host with uvicorn, and its orderly stop on SIGTERM or Ctrl-C."""
+"""Serves a host with uvicorn, and stops it gracefully on SIGTERM or Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from local.host.settings import HostError
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without signal handlers, because the host stops its parts in its own order."""
+    """A uvicorn server without signal handlers, because the host stops its parts in a fixed order."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

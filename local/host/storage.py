@@ -29,7 +29,7 @@ SIGNATURE_LIFETIME = timedelta(minutes=15)
 
 
 class BlobLister:
-    """Lister of blobs, for containers whose connection string contains an account key."""
+    """A fast lister of the blobs in a container. The connection string must contain an account key."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None

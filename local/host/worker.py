@@ -123,10 +123,10 @@ def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> AS
     async def catch_all(request):  # type: ignore[no-untyped-def]
         call = request.scope[CALL_HEADER]
         if request.headers.get(INVOCATION_HEADER) != call["id"]:
-            # The client sent an unknown invocation id, for which the real worker would wait forever too.
+            # The client sent an unknown invocation id. The real worker would wait forever, too.
             await _never()
         call["reached"] = True
-        # Raises an error for functions that read a catch-all parameter.
+        # As in the real worker, this raises an error for functions that read a catch-all parameter.
         synchronizer.sync_route_params(request, {})
         return await _respond(invoker, functions[call["function"]], request)
 
@@ -157,8 +157,8 @@ async def _never() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that is stopped only by SIGTERM. Ctrl-C also reaches the host, which then stops the worker in
-    order.
+    """A uvicorn server that only SIGTERM stops. Ctrl-C also reaches the host, which then stops the worker
+    gracefully.
     """
 
     @contextlib.contextmanager

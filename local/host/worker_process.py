@@ -104,7 +104,7 @@ class Worker:
         ]
 
     def watch(self, on_end: Callable[[], None]) -> None:
-        """Restart the process from now on whenever it dies. If it dies too often, call `on_end` instead."""
+        """Restart the process whenever it dies from now on. If it dies too often, call `on_end` instead."""
         self._watching = asyncio.create_task(self._watch(on_end), name="worker")
 
     async def ready(self) -> None:

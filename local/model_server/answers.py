@@ -80,8 +80,8 @@ def find_question_message(request: ChatRequest) -> Message | None:
 
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Return the answer to a turn, starting with <answer> if the request offers tools. If an earlier turn
-    already answered, return only its gap tags.
+    """Return the answer to a turn, starting with <answer> if the request offers tools. If the conversation
+    already contains an answer, return only the gap tags of that answer.
     """
     question = find_question_message(request) or request.last_user_message
     previous_text = "".join([text for text in request.texts_of("assistant") if text][-1:])
@@ -130,8 +130,8 @@ def quote_answer(material: Material) -> str:
 
 
 def rank_each(material: Material) -> list[list[Passage]]:
-    """Return the best passages of each document, best first and at most three per document. Document names
-    are ignored in the question.
+    """Return the best passages of each document, best first and at most three per document. Words of the
+    question that only name a document don't affect the ranking.
     """
     subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION

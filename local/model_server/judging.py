@@ -1,5 +1,5 @@
-"""Handlers for PassageScores and PassageGrades: relevance is the share of the question's topic words in a
-passage.
+"""Handlers for PassageScores and PassageGrades. Relevance is the share of the question's topic words that a
+passage contains.
 """
 
 from pydantic import JsonValue
@@ -26,8 +26,8 @@ def grade_passages(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonV
 
 
 def _closeness(message: str) -> list[tuple[int, float]]:
-    """Return (number, share) of each passage, where the share is the part of the question's topic words found
-    in the passage.
+    """Return (number, share) of each passage, where `share` is the share of the question's topic words that
+    the passage contains.
     """
     topic = {*topic_stems(element_text(message, "question") or "")} or {""}
     candidates = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]

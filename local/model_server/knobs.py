@@ -1,4 +1,4 @@
-"""Knobs: faults and delays that a client requests in the model name. Pure.
+"""Parser for knobs: faults and delays that a client requests in the model name. Pure.
 
     name[@knob=value[,knob=value]...]        groundwork-extractive@ttft=200,tps=50,fail=429:2,retry_after=1
 

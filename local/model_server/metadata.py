@@ -30,7 +30,8 @@ _AUTHOR = (
 )
 _DEPARTMENT = r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})"
 _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|minutes|bericht", re.IGNORECASE)
-# Matches letterheads and document types, which are often printed larger than the title.
+# Matches letterheads and document types, which are often printed larger than the title and must not be taken
+# for it.
 _KIND = re.compile(
     r"securities and exchange commission|\bform \d|cookies?\b|\A\W*(?:invoice|rechnung|contents|inhalt)\W*\Z",
     re.IGNORECASE,

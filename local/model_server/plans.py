@@ -1,4 +1,4 @@
-"""Handlers for PlanReply and QueryRewrite, which read the wording of the question by rules.
+"""Handlers for PlanReply and QueryRewrite, which apply simple rules to the wording of the question.
 
 A question is about contents unless its first words say otherwise; a follow-up takes the names of the previous
 question. A real model plans better.
@@ -91,7 +91,8 @@ def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 
 def standalone(question: str, earlier: Sequence[str]) -> str:
-    """Return the question, completed with names from the last of the `earlier` questions if it refers back.
+    """Return a question that can be understood without the conversation. If it refers back, names from the
+    last of the `earlier` questions are appended.
 
     "And 2024?" replaces a number of that question.
     """
@@ -118,7 +119,9 @@ def references_of(question: str) -> list[str]:
 
 
 def _read(request: ChatRequest) -> tuple[str, str]:
-    """Return the user's question twice: as asked, and completed from earlier questions."""
+    """Return the user's question as asked, and the same question completed with names from earlier
+    questions.
+    """
     message = request.last_user_message.text
     original = " ".join((element_text(message, "question") or message).split())
     earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", original)]

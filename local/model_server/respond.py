@@ -1,4 +1,4 @@
-"""Selection of the code that writes the reply to a chat request. Runs in a worker thread, without I/O.
+"""Chooses the code that writes the reply to a chat request. Runs in a worker thread, without I/O.
 
 Tasks are recognised by the schema's name and the XML in the user message, never by a side channel, so a real
 model gets the same messages.
@@ -86,8 +86,8 @@ _FIGURE_LINE = re.compile(
 
 
 def describe_images(message: Message) -> str:
-    """Return a caption for the pictures of a message: its figure line or sentences around them, then their
-    sizes.
+    """Return a caption for the pictures in a message: the line with the figure number or else sentences of
+    the surrounding text, followed by the picture sizes.
     """
     context = element_text(message.text, "surrounding_text") or re.sub(r"</?[a-z_]+[^>]*>", " ", message.text)
     line = _FIGURE_LINE.search(context)

@@ -32,7 +32,8 @@ LATEST_CALLS = 200  # number of calls listed in the statistics, more than one qu
 
 @dataclass
 class Call:
-    """A chat request with the tokens that a provider would bill, counted up to the last piece delivered.
+    """A chat request with its token counts, as a provider would bill them. Completion tokens are counted up
+    to the last piece delivered.
 
     Failed requests cost nothing.
     """

@@ -1,4 +1,5 @@
-"""SQL over uploaded tables by one simple rule: sums, averages and rankings of a column named in the question.
+"""Writes SQL over uploaded tables by one simple rule: sums, averages and rankings of a column named in the
+question.
 
 The value column is the numeric column named in the question, the grouping column the text column named there.
 A comparison puts the same column of two tables side by side. Nothing else is calculated.

@@ -1,4 +1,4 @@
-"""Recognition of a request's task, and the handler for each known schema. Unknown schemas get placeholder
+"""Recognises the task of a request and selects a handler for its schema. Unknown schemas get placeholder
 values.
 """
 

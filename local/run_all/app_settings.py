@@ -14,13 +14,12 @@ LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 LOCAL_DIMENSIONS = "384"
 SETTINGS_FILE = "local.settings.json"
 
-# A developer who sets one of these variables, together with the names of the models, replaces the local model
-# server.
+# Setting one of these variables and the model names replaces the local model server.
 ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
-# These limits are wide enough for one person who tests and measures, but don't switch limits off.
+# High enough for one developer's tests and measurements, while rate limiting remains active.
 _WIDE_LIMITS = {"RATE_LIMIT_PER_MINUTE": "6000", "MAX_CONCURRENT_RUNS": "100", "MAX_OPEN_STREAMS": "1000"}
 
 
@@ -68,7 +67,7 @@ def _local_model(port: int, key: str) -> ModelChoice:
         "EMBEDDING_TOKENIZER_PATH": _tokenizer_path(),
     }
     description = (
-        f"{LOCAL_CHAT_MODEL}, the local stand-in: it quotes sentences by rule and is no language model "
+        f"{LOCAL_CHAT_MODEL}, a local stand-in that quotes sentences by rules and is not a language model "
         "(set OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT for a real one)"
     )
     return ModelChoice(settings, True, description)
@@ -119,7 +118,7 @@ def local_directory() -> str:
 
 
 def raised_limits(environment: Mapping[str, str]) -> list[str]:
-    """Return a text for each limit that is wider than in Azure, with both values."""
+    """Return a line of text for each limit that is higher than in Azure, with both values."""
     production = LimitSettings()
     return [
         f"{name}={wide} (in Azure {getattr(production, name.lower())})"

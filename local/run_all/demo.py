@@ -22,8 +22,8 @@ DISCARDING_STATES = ("restarted", "discarded")
 
 
 class StreamPrinter:
-    """Printer of answer tokens as they arrive. If a step restarts, it announces that the answer starts
-    over.
+    """A callback that prints answer tokens as they arrive. If a step restarts, it notes that the answer
+    starts over.
     """
 
     def __init__(self) -> None:

@@ -202,7 +202,7 @@ class LocalStack:
         wait_until_healthy(child, self.ports.http, "/admin/host/status", self.host_headers)
 
     def stop_host(self) -> None:
-        """Stop the host in order, so that its successor needn't wait for leases."""
+        """Stop the host gracefully, so that the next host doesn't have to wait for leases to expire."""
         self._children.pop(FUNCTIONS_HOST).stop()
 
     def kill_host(self) -> None:
@@ -212,7 +212,7 @@ class LocalStack:
     def crash(self, name: str) -> None:
         """Kill a server other than the host to simulate a crash, and restart it.
 
-        The storage emulator is stopped in order instead, because it writes its index only seconds after a
+        The storage emulator is stopped gracefully instead, because it writes its index only seconds after a
         response.
         """
         if name == AZURITE:

@@ -115,7 +115,7 @@ def _take(name: str, port: int) -> socket.socket:
     except OSError as busy:
         probe.close()
         raise StackError(
-            f"Port {port} is in use: stop what listens there, set {PORT_SETTINGS[name]} to another port, "
-            f"or start with {PORT_SETTINGS['http']}=0, which chooses free ports for all servers."
+            f"Port {port} is in use. Stop the program that uses it, set {PORT_SETTINGS[name]} to another"
+            f" port, or start with {PORT_SETTINGS['http']}=0, which chooses free ports for all servers."
         ) from busy
     return probe

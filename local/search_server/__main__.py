@@ -21,8 +21,8 @@ def main(load_routes: Callable[[], list[Route]] = list) -> int:
         load_routes: returns additional routes; called after the port and folder are reserved.
     """
     arguments = _arguments()
-    # This must precede the import of numpy, whose threads would compete with ours and cut throughput from 272
-    # to 31 searches per second.
+    # This must precede the import of numpy. Its threads would compete with those of the server and reduce the
+    # throughput from 272 to 31 searches per second.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     listener = bind(arguments.port)
     arguments.data.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 STANDARD: Final = "standard.lucene"
 KEYWORD: Final = "keyword"
-# Name of the semantic ranker's internal analyzer, which stems English words and drops question words, because
-# they say nothing about the answer.
+# Name of the internal analyzer for semantic ranking. It stems English words and drops question words, which
+# say nothing about the answer.
 QUESTION: Final = "groundwork.question"
 MAX_TOKEN_CHARS: Final = 300  # longer tokens are dropped, as by Lucene
 _WORD: Final = r"[\w--[\p{Han}\p{Hiragana}]]"

@@ -165,7 +165,8 @@ class IndexDefinition(WireModel):
 
 
 def check_definition(definition: IndexDefinition) -> None:
-    """Raise an error if the service would reject the definition, or if this server would ignore a part of it.
+    """Raise an error if the service would reject the definition, or if it contains anything that this server
+    would ignore.
 
     Raises:
         RequestError: 400, naming the field or part.

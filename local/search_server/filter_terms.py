@@ -78,7 +78,7 @@ _LITERALS: Final[dict[str, tuple[type[Node], ...]]] = {
 
 @dataclass(frozen=True)
 class Sql:
-    """An SQL condition with its bound values. It evaluates to 0 or 1, never to NULL."""
+    """An SQL condition with its bound values. Its value is 0 or 1, never NULL."""
 
     text: str
     values: tuple[SqlValue, ...] = ()

@@ -72,8 +72,8 @@ async def read_json(request: Request) -> JsonValue:
     """
     chunks: list[bytes] = []
     size = 0
-    # Even a body that is too large is read to its end, because a client that is interrupted while sending
-    # never sees the response.
+    # Even a body that is too large is read to its end. Otherwise, the client would be interrupted while
+    # sending and never see the response.
     async for chunk in request.stream():
         size += len(chunk)
         if size <= MAX_BATCH_BYTES:

@@ -40,8 +40,8 @@ class Outcome:
 
 
 class BatchPlan:
-    """The effect of a batch, computed without writing. The caller holds the write lock until the plan is
-    written.
+    """The effect of a batch on the index, computed without writing. The caller must hold the write lock until
+    the plan is written.
     """
 
     def __init__(self, schema: Schema, connection: sqlite3.Connection) -> None:

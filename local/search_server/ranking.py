@@ -1,6 +1,4 @@
-"""Ranking of a search: selects, scores and orders documents. Returns slots; reading the documents is left to
-the caller.
-"""
+"""Ranks a search: selects, scores and orders documents. Returns slots; the caller reads the documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +17,8 @@ from local.search_server.text_index import SMALL_SELECTION, Slots, best_slots, m
 from local.search_server.text_query import TextQuestion
 
 RRF_CONSTANT: Final = 60
-# Minimum number of text hits that hybrid fusion uses. The service uses 1000, but each deeper hit adds less
-# than 1/110 to a score.
+# Minimum number of text hits used for hybrid fusion. The service uses 1000, but a hit below this rank would
+# add less than 1/110 to a score.
 MIN_TEXT_RECALL: Final = 50
 
 Scored = list[tuple[int, float]]

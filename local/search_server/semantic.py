@@ -1,4 +1,4 @@
-"""A documented heuristic that replaces the semantic ranker of the service, which is a model. Pure.
+"""A documented heuristic in place of the service's semantic ranker, which is a model. Pure.
 
 rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1: passage,
 document and title are the shares of the query's term weight in the best passage, the whole text and the

@@ -1,5 +1,5 @@
-"""The SQLite file of one index, its system of record. Stores documents and derived rows; knows no queries or
-HTTP.
+"""The SQLite file of one index, which is its system of record: documents and rows derived from them. It
+contains no code for queries or HTTP.
 
 A slot identifies one version of one document. A changed document gets a new slot, and slots are never reused
 within a process, so a slot that a reader remembers never refers to different content.

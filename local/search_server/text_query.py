@@ -26,8 +26,8 @@ from local.search_server.text_index import text_name
 
 @dataclass(frozen=True)
 class TextQuestion:
-    """A parsed search text with its searched fields and default operator. `node` is None if every document
-    matches.
+    """A parsed search text, with the fields to search and the default operator. `node` is None if every
+    document matches.
     """
 
     node: QueryNode | None

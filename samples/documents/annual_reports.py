@@ -1,4 +1,4 @@
-"""Sample documents: two annual reports with equal structure and different numbers, for comparisons."""
+"""Sample documents: two annual reports with the same structure and different numbers, for comparisons."""
 
 from dataclasses import dataclass
 from functools import partial

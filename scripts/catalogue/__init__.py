@@ -1,3 +1,3 @@
-"""Descriptions of names that the code only mentions, for the tables in docs/. Tests compare the names with
-the code.
+"""Descriptions for the tables in docs/ of names for which the code has no description. Tests compare the
+names with the code.
 """

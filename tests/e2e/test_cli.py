@@ -100,7 +100,7 @@ def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: Local
     assert [document["filename"] for document in listed] == ["ferry.pdf", "ferry.pdf"]
 
     again = run_here(stack, "upload", str(folder / "deep" / ".."), "--acl", "engineering")
-    assert "(2 were there already)" in again.stdout, again.stderr
+    assert "(2 were already there)" in again.stdout, again.stderr
     doc_id = outcomes["Müller's files/ferry.pdf"]["doc_id"]
     assert result(stack, "documents", "access", doc_id, "--private")["acl"] in ([], ["anna"])
     corrected = result(stack, "documents", "edit", doc_id, "--title", "Timetable", "--tag", "ferry")

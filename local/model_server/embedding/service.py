@@ -45,7 +45,9 @@ class EmbeddingService:
         return self._embed(texts, self._pool)
 
     def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
-        """Embed like `embed`, but in low-priority threads, so that interactive requests go first."""
+        """Embed texts in low-priority threads, so that interactive requests take precedence. Same result as
+        `embed`.
+        """
         return self._embed(texts, self._bulk_pool)
 
     def _embed(self, texts: Sequence[str], pool: ThreadPoolExecutor) -> Matrix:

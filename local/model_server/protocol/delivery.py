@@ -1,4 +1,4 @@
-"""Delivery of replies at the pace and with the faults that the model name requests."""
+"""Delivers replies with the delays and faults that the model name requests."""
 
 import asyncio
 import json
@@ -90,7 +90,7 @@ class Delivery:
 
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
-    """Return the reply, or what the knobs put in its place: a refusal, an empty filtered reply or invalid
+    """Return the reply unchanged, unless a knob replaces it by a refusal, an empty filtered reply or invalid
     content.
     """
     if knobs.refuse:
@@ -101,8 +101,8 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
 
 
 async def whole_response(delivery: Delivery) -> Response:
-    """Return a non-streamed response, after as long as streaming would take, or the fault that the knobs
-    request.
+    """Return a non-streamed response after the time that streaming would have taken. If a knob requests a
+    fault, return the faulty response instead.
 
     Raises:
         ApiError: a fault in the middle of a stream replaces a whole body.

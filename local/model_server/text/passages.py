@@ -1,4 +1,4 @@
-"""Splitting of document blocks into passages: sentences and table rows that can be quoted verbatim. Pure."""
+"""Splits document blocks into passages: sentences and table rows that can be quoted verbatim. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -40,8 +40,8 @@ def spread(items: Sequence[Item], count: int) -> list[Item]:
 
 
 def table_rows(text: str) -> list[tuple[str, str]]:
-    """Return (line, reading) of each row in the Markdown tables of a text. Header rows, the lines above
-    |---|, are excluded.
+    """Return (line, reading) of each row in the Markdown tables of a text, where `reading` phrases the row as
+    a sentence: "Model X200: Price 1,200 EUR". Header rows are excluded.
 
     The reading phrases a row as a sentence: "Model X200: Price 1,200 EUR".
     """
@@ -165,8 +165,8 @@ def passages_of(documents: Sequence[Document]) -> list[Passage]:
 
 
 def _pieces(block: Block) -> Iterator[tuple[str, str]]:
-    """Yield (quote, reading) of each table row, then of each sentence in the block. Sentences of fewer than
-    three words are skipped.
+    """Yield (quote, reading) of each table row, then of each sentence in the block; `reading` is the wording
+    for an answer. Sentences of fewer than three words are skipped.
     """
     yield from (row for row in table_rows(block.text) if len(words_of(row[0])) > 1)
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))

@@ -1,4 +1,4 @@
-"""Ranking of passages for a question, and the decision whether they support an answer.
+"""Ranks passages for a question, and decides whether they support an answer.
 
 The score, 0.25 * BM25 / best BM25 + 0.75 * cosine, picked the sentence of the right paragraph more often
 (84.7 %) than BM25 (84.0 %) or MiniLM (80.8 %) alone. Embedding is slow, so only the likely passages are

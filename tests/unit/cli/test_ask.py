@@ -122,7 +122,7 @@ def test_a_start_that_breaks_is_repeated_with_its_key() -> None:
 def test_a_connection_that_never_was_is_given_up(failure: Exception, tries: int) -> None:
     broken: list[Event | Exception | None] = [failure]
     api = ScriptedApi(*[broken] * 9)
-    with pytest.raises(CommandError, match="No answer from"):
+    with pytest.raises(CommandError, match="No response from"):
         list(stream(api))
     assert len(api.calls) == tries
 

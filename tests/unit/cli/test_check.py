@@ -94,7 +94,7 @@ def failed(run: Run) -> Run:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (other_words, "lacks the fact"),
+        (other_words, "lacks the value"),
         (not_verified, "no verified citation"),
         (from_elsewhere, "no verified citation"),
         (failed, "The model is away."),
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_deleted_is_named(
     app.refusals[f"DELETE /documents/{DOC}"] = [httpx.Response(status, json={"detail": "Not now."})]
     code, steps = checked(app, "--timeout", "0")
     assert (code, steps[-1]["ok"]) == (1, False)
-    assert re.search(r"groundwork-check-\w+\.md may still be there. Not now", steps[-1]["detail"])
+    assert re.search(r"groundwork-check-\w+\.md may still exist. Not now", steps[-1]["detail"])
 
 
 def test_what_the_app_cannot_reach_is_named_and_nothing_is_sent() -> None:

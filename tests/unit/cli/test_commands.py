@@ -262,4 +262,4 @@ def test_an_error_of_the_app_names_the_request_for_its_log() -> None:
     broken = httpx.Response(500, headers={"X-Request-Id": "r-7"}, json={"detail": "Our fault.", "hints": []})
     with pytest.raises(CommandError) as failed:
         AnsweringApi(lambda _: broken).call("GET", "/x")
-    assert failed.value.hints == ("The app's log knows it as request r-7.",)
+    assert failed.value.hints == ("The request id in the app's log is r-7.",)

@@ -54,7 +54,7 @@ def test_login_keeps_the_token_and_does_not_print_it(capsys: pytest.CaptureFixtu
     assert read_session() == Session(URL, "very-secret")
     captured = capsys.readouterr()
     assert "very-secret" not in captured.out + captured.err
-    assert "was not tried" in captured.err
+    assert "was not checked" in captured.err
     assert main(["logout"]) == 0
     assert read_session() is None
 
@@ -86,7 +86,7 @@ def test_a_token_goes_to_its_own_app_alone(
     assert "You are signed in at http://127.0.0.1:1." in capsys.readouterr().err
     monkeypatch.delenv("GROUNDWORK_URL")
     assert main(["documents"]) == 2
-    assert "No answer from http://127.0.0.1:1 " in capsys.readouterr().err
+    assert "No response from http://127.0.0.1:1 " in capsys.readouterr().err
 
 
 def test_without_a_token_the_way_to_one_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def test_a_user_of_the_local_stack_signs_in_by_name(
     assert "make run" in capsys.readouterr().err
     (home / "tokens.json").write_text(json.dumps({"url": URL, "tokens": {"anna": "t1"}}))
     assert main(["login", "--dev-user", "eve"]) == 2
-    assert "It knows anna" in capsys.readouterr().err
+    assert "Its users are anna" in capsys.readouterr().err
     assert main(["login", "--dev-user", "anna", "--url", "http://127.0.0.1:8"]) == 2
     assert f"Add --url {URL}" in capsys.readouterr().err
     monkeypatch.delenv("GROUNDWORK_URL")

@@ -258,7 +258,7 @@ def test_erasing_asks_first_and_says_whether_documents_go() -> None:
     assert app.sent == []
     code, text = done(app, "users", "erase", "anna", "--yes")
     assert (code, app.sent[-1]) == (0, ("DELETE /users/anna", {"documents": "keep"}))
-    assert "at work" in text
+    assert "has started" in text
     done(app, "users", "erase", "anna", "--documents", "--yes")
     assert app.sent[-1] == ("DELETE /users/anna", {"documents": "delete"})
 

@@ -40,7 +40,7 @@ def test_the_app_accepts_the_settings_of_the_launcher(
 def test_without_an_endpoint_the_local_model_says_what_it_is() -> None:
     model = choose_model({}, 7073, "key")
     assert model.is_local
-    assert "no language model" in model.description
+    assert "not a language model" in model.description
 
 
 @pytest.mark.parametrize("endpoint", ["OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"])
