@@ -1,4 +1,4 @@
-"""Shares: a link to one answer, for readers of all documents that it was written from.
+"""Shares of answers: links through which readers of all documents that an answer was written from can see it.
 
 Nothing is filtered. The model wrote each statement with all documents in view, so a reader who can't read one
 of them, in the version that was used, sees the question alone.
@@ -48,12 +48,12 @@ from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
 POINTERS = "shares/"
 _ID = re.compile(r"[A-Za-z0-9_-]{32}")
-# A valid id that is never generated, so no share has it.
+# A valid id that is never generated, so looking it up never finds a share.
 _NO_ID = "-" * 32
-# An answer that may repeat more earlier answers than this can't be shared.
+# Maximum number of earlier answers that a shared answer may depend on. With more, it can't be shared.
 _MOST_RUNS = 500
 _AT_ONCE = 16
-# Query parameters that identify the owner's run and citation.
+# Query parameters that identify the owner's run and citation, which readers of a share must not learn.
 _OF_A_RUN = frozenset({"run", "n"})
 
 
@@ -64,7 +64,7 @@ async def share_run(
     services: AnsweringServices,
     directory: GroupDirectory,
 ) -> Share:
-    """Create a share of the user's completed run.
+    """Create a share of the answer of a completed run of the user.
 
     Raises:
         NotFoundError: sharing is off, or the run was erased.
@@ -74,13 +74,13 @@ async def share_run(
     """
     _require_on(services)
     if record.status != "completed":
-        raise ConflictError("The run has no answer to share.", "Wait for its end.")
+        raise ConflictError("The run has no answer to share.", "Wait until the run is completed.")
     audience = await with_ids(order.audience, user, directory, services.settings)
     sources = await _sources_of(record, services)
     if obstacles := await _obstacles(sources, user, services):
         raise ConflictError(
             f"The answer can't be shared: {', '.join(obstacles)}.",
-            "GET its shares for the reasons; docs/access.md explains them.",
+            "docs/access.md explains these reasons.",
         )
     now = datetime.now(UTC)
     share = StoredShare(
@@ -94,14 +94,14 @@ async def share_run(
     )
     await write_model(services.blobs, RUN_LOG, _share_path(record.run_id, share.share_id), share)
     await write_model(services.blobs, WORK, _pointer_path(share.share_id), SharePointer(run_id=record.run_id))
-    if await services.runs.get(record.run_id) is None:  # erased meanwhile
+    if await services.runs.get(record.run_id) is None:  # erased in the meantime
         await _delete(record.run_id, share.share_id, services.blobs)
         raise NotFoundError("The run was erased.")
     return _view(share)
 
 
 async def list_shares(record: RunRecord, user: UserContext, services: AnsweringServices) -> ShareList:
-    """Return the run's active shares, and the documents that a reader of its answer needs.
+    """Return the active shares of a run, the documents that readers need, and the reasons against sharing it.
 
     Raises:
         NotFoundError: sharing is off.
@@ -124,7 +124,7 @@ async def list_shares(record: RunRecord, user: UserContext, services: AnsweringS
 
 
 async def revoke_share(run_id: str, share_id: str, services: AnsweringServices) -> None:
-    """Revoke a share immediately. A missing share is ignored.
+    """Revoke a share with immediate effect. A share that doesn't exist is ignored.
 
     Raises:
         NotFoundError: sharing is off.
@@ -134,7 +134,7 @@ async def revoke_share(run_id: str, share_id: str, services: AnsweringServices) 
 
 
 class OpenedShare:
-    """The result of opening a share: what the caller sees, and which run it shows.
+    """An opened share: what the caller may see, and the run that it belongs to.
 
     Attributes:
         doc_ids: documents of the answer; empty if it isn't shown.
@@ -147,7 +147,8 @@ class OpenedShare:
 
 
 async def open_share(share_id: str, user: UserContext, services: AnsweringServices) -> OpenedShare | None:
-    """Return the share as the user may see it now; None if there is nothing for them, for any reason.
+    """Return the share as the user may see it now. Return None for any reason that the user may not see it or
+    it doesn't exist.
 
     Raises:
         DependencyError: a store failed.
@@ -171,13 +172,13 @@ async def open_share(share_id: str, user: UserContext, services: AnsweringServic
 
 
 async def end_shares(run_id: str, blobs: BlobStore) -> None:
-    """Delete all shares of a run."""
+    """Delete all shares of a run, which revokes them."""
     async for name in _names_of(run_id, blobs):
         await _delete(run_id, name, blobs)
 
 
 async def purge_shares(now: datetime, blobs: BlobStore) -> int:
-    """Delete shares that must have ended, because no share lasts longer; return their number."""
+    """Delete the shares that are older than the longest lifetime of a share, and return their number."""
     limit = now - timedelta(days=MAX_SHARE_DAYS)
     old = [
         one.name.removeprefix(POINTERS).removesuffix(".json")
@@ -193,7 +194,7 @@ async def purge_shares(now: datetime, blobs: BlobStore) -> int:
 async def _load(
     share_id: str, services: AnsweringServices
 ) -> tuple[StoredShare | None, RunRecord | None, Thread | None]:
-    """Load a share with its run and its thread. Each is None if it doesn't exist.
+    """Load a share, its run and its thread. Each of the three is None if it doesn't exist.
 
     The number of reads is always the same, so that response times don't reveal whether a share exists.
     """
@@ -209,22 +210,24 @@ async def _load(
 
 
 def _is_shown(record: RunRecord, thread: Thread | None) -> bool:
-    """Return whether the run is still visible in its thread, which may have been cleared or deleted."""
+    """Return whether the thread still shows the run, which is false after it was cleared or deleted."""
     return thread is not None and not thread.is_deleted and record.turn > thread.cleared_count
 
 
 async def _answer_for(
     user: UserContext, share: StoredShare, services: AnsweringServices
 ) -> SharedAnswer | None:
-    """Return the answer if the user can read all its documents in the versions that were used."""
+    """Return the answer, or None unless the user can read all its documents in the versions that were
+    used.
+    """
     if not await _may_read_all(share.documents, user, services):
         return None
     try:
         answer = await committed_answer(share.run_id, services.blobs, services.run_log)
-    except NotFoundError:  # erased meanwhile
+    except NotFoundError:  # erased in the meantime
         return None
     answer = await refresh_answer(answer, user, services)
-    # Check again, because access may have been withdrawn while the answer was read.
+    # Check again, because access may have been withdrawn while the answer was being read.
     return _shared_view(answer) if await _may_read_all(share.documents, user, services) else None
 
 
@@ -238,7 +241,7 @@ def _shared_view(answer: RunAnswer) -> SharedAnswer:
 
 
 def _without_run(citation: Citation) -> Citation:
-    """Return the citation with a URL that doesn't contain the run's id."""
+    """Return the citation without the run id and the citation number in its URL."""
     parts = urlsplit(citation.url)
     if parts.netloc:
         return citation
@@ -257,15 +260,17 @@ async def _may_read_all(
 async def _obstacles(
     sources: Provenance, user: UserContext, services: AnsweringServices
 ) -> tuple[ShareObstacle, ...]:
-    """Return the reasons why an answer can't be shared. One is that its owner can no longer read all its
-    sources.
+    """Return the reasons why an answer can't be shared. `changed` means that its owner can no longer read all
+    its sources.
     """
     is_changed = not await _may_read_all(sources.documents, user, services)
     return (*sources.obstacles, *(("changed",) if is_changed else ()))
 
 
 async def _sources_of(record: RunRecord, services: AnsweringServices) -> Provenance:
-    """Return the provenance of an answer and of all earlier answers that were in its prompts."""
+    """Return the provenance of an answer, including that of all earlier answers that its prompts
+    contained.
+    """
     parts: list[Provenance] = []
     waiting, visited = [record.run_id], {record.run_id}
     while waiting and len(visited) <= _MOST_RUNS:
@@ -277,18 +282,20 @@ async def _sources_of(record: RunRecord, services: AnsweringServices) -> Provena
 
 
 async def _own_sources(run_id: str, services: AnsweringServices) -> tuple[Provenance, list[str]]:
-    """Return the provenance of one run, and the runs whose answers it may repeat."""
+    """Return the provenance of one run, and the ids of the runs whose answers its prompts may have
+    contained.
+    """
     record, own = await run_together(services.runs.get(run_id), stored_provenance(run_id, services.blobs))
     if record is None:
         return UNKNOWN, []
-    if record.status in ("failed", "cancelled"):  # no later prompt contains its text
+    if record.status in ("failed", "cancelled"):  # its text is not part of any later prompt
         return Provenance(), []
     if not own.is_follow_up:
         return own, [*own.run_ids]
     thread = await services.threads.get(record.owner_id, record.thread_id)
     if not _is_shown(record, thread):
         return UNKNOWN, []
-    # The summary may cover any earlier turn.
+    # The prompts may contain a summary of the conversation, which may cover any earlier turn.
     turns = await services.threads.turns(record.owner_id, record.thread_id, _MOST_RUNS + 1, record.turn)
     earlier = [turn.run_id for turn in turns if turn.status != "erased"]
     too_many = len(turns) > _MOST_RUNS
@@ -299,7 +306,7 @@ async def _shares_of(run_id: str, blobs: BlobStore) -> AsyncIterator[StoredShare
     async for share_id in _names_of(run_id, blobs):
         try:
             yield await read_model(blobs, RUN_LOG, _share_path(run_id, share_id), StoredShare)
-        except NotFoundError:  # revoked meanwhile
+        except NotFoundError:  # revoked in the meantime
             continue
 
 
@@ -311,7 +318,7 @@ async def _names_of(run_id: str, blobs: BlobStore) -> AsyncIterator[str]:
 
 
 async def _delete(run_id: str, share_id: str, blobs: BlobStore) -> None:
-    # The share is deleted first, because a pointer alone gives no access.
+    # Delete the share first. If the second deletion fails, the remaining pointer gives no access.
     await blobs.delete(RUN_LOG, _share_path(run_id, share_id))
     await blobs.delete(WORK, _pointer_path(share_id))
 
@@ -328,7 +335,7 @@ def _view(share: StoredShare) -> Share:
 
 def _require_on(services: AnsweringServices) -> None:
     if not services.settings.conversations.sharing:
-        raise NotFoundError("Answers can't be shared here.", "An operator can set SHARING.")
+        raise NotFoundError("Sharing is switched off here.", "An operator can switch it on with SHARING.")
 
 
 def _share_path(run_id: str, share_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The answer that readers have received, derived from a run's events. Pure."""
+"""Derives the answer that readers have received from the events of a run. Pure."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -19,8 +19,8 @@ RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
 
 
 def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list[RunEvent]:
-    """Return events that replace the text shown to readers with the text of the answer. Return no events if
-    both are equal.
+    """Return the events that replace the text shown to readers with the text of the answer, or no events if
+    the texts are equal.
 
     Args:
         events: the journal up to now.
@@ -33,12 +33,12 @@ def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list
 
 
 def shown_text(events: Iterable[RunEvent]) -> str:
-    """Return the answer's text as received by readers, without withdrawn parts."""
+    """Return the answer text that readers have received, without parts that were withdrawn."""
     return "".join(text for _, text in sorted(_texts(events).items()))
 
 
 def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
-    """Return the text shown by each step."""
+    """Return the text that readers have received from each step, by step number."""
     texts: dict[int, str] = {}
     for event in events:
         if isinstance(event, TokenEvent):
@@ -49,7 +49,7 @@ def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
 
 
 def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
-    """Return the citations that readers have received, without withdrawn ones."""
+    """Return the citations that readers have received, without those that were withdrawn."""
     citations_by_step: dict[int, list[Citation]] = {}
     for event in events:
         if isinstance(event, CitationEvent):

@@ -1,4 +1,4 @@
-"""The audit trail's record of shown documents: each document is recorded before readers see it cited.
+"""Records shown documents in the audit trail. Each document is recorded before readers see it cited.
 
 An entry at the commit alone would be missing if the reader cancels the run, deletes its thread or kills the
 connection as soon as the answer has been streamed.
@@ -19,7 +19,7 @@ from shared.runs.run_files import RunFiles
 
 
 class ShownDocuments:
-    """Documents shown by a run, as known to one attempt at a step.
+    """Recorder of the documents that a run shows, as known to one attempt at a step.
 
     A document that an earlier step cited isn't recorded again.
     """
@@ -30,19 +30,23 @@ class ShownDocuments:
         self._recorded: set[str] = set()
 
     def add_recorded(self, events: Iterable[RunEvent]) -> None:
-        """Mark the documents of citations in the run's log as recorded."""
+        """Mark the documents of all citations among the events as recorded, so that they are not recorded
+        again.
+        """
         self._recorded.update(
             event.doc_id for event in events if isinstance(event, CitationEvent) and event.doc_id
         )
 
     async def record(self, doc_ids: Iterable[str]) -> None:
-        """Record documents that are about to be shown. Failures are logged as an alert, never raised."""
+        """Record documents that are about to be shown. Errors of the audit trail raise an alert, but no
+        exception.
+        """
         if new := {doc_id for doc_id in doc_ids if doc_id} - self._recorded:
             await self._write(sorted(new))
 
     async def record_end(self, answer: RunAnswer) -> None:
-        """Record the documents of an answer that are not recorded yet. An answer without documents is
-        recorded as well.
+        """Record the documents of a finished answer that are not recorded yet. If the run has shown no
+        documents, record an entry without any.
         """
         new = set(documents_of(answer)) - self._recorded
         if new or not self._recorded:
@@ -55,7 +59,7 @@ class ShownDocuments:
 
 
 def documents_of(answer: RunAnswer) -> tuple[str, ...]:
-    """Return the ids of the documents that an answer cites or shows pictures of."""
+    """Return the ids of the documents that an answer cites or shows pictures from, without duplicates."""
     doc_ids = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
     return tuple(dict.fromkeys(doc_id for doc_id in doc_ids if doc_id))
 
@@ -63,7 +67,7 @@ def documents_of(answer: RunAnswer) -> tuple[str, ...]:
 async def record_unanswered(
     record: RunRecord, action: AuditAction, journal: Journal, services: AnsweringServices
 ) -> None:
-    """Record that a run ended without an answer, with the documents that its text was written from.
+    """Record that a run ended without an answer, with the documents that its streamed text may be based on.
 
     Text that was streamed may repeat any document that the model had read, cited or not. A run that streamed
     no text is recorded without documents. Never raises.
@@ -79,7 +83,7 @@ async def record_unanswered(
 
 
 async def _read_documents(journal: Journal) -> tuple[str, ...]:
-    """Return the ids of the documents that the model was given."""
+    """Return the ids of all documents that were part of the model's prompts."""
     doc_ids: set[str] = set()
     for line in journal.value_lines("preparation"):
         evidence = (await journal.value(line, Preparation)).evidence

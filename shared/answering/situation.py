@@ -1,4 +1,4 @@
-"""Input of a delegation decision, and the budget, profile and tools that follow from it. Pure."""
+"""Input of a delegation decision, with the budget, profile and tools that result from it. Pure."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ _BY_INTENT: dict[QueryIntent, ProfileName] = {
 
 @dataclass(frozen=True)
 class Situation:
-    """Everything that the delegation policy depends on: question, evidence, budget and state of the system.
+    """All facts on which a delegation decision depends: question, evidence, budget and state of the system.
 
     Attributes:
         policy_input: the documented input of a decision.
@@ -50,18 +50,18 @@ class Situation:
 
     @property
     def latency_left_ms(self) -> int:
-        """Milliseconds left for the question."""
+        """Milliseconds left of the question's time limit."""
         budget = self.policy_input.runtime_budget
         return min(budget.remaining_latency_ms, budget.max_total_latency_ms)
 
     @property
     def child_latency_left_ms(self) -> int:
-        """Milliseconds left for sub-agents, without the main agent's reserve for the answer."""
+        """Milliseconds left for sub-agents, after the time reserved for writing the answer."""
         return self.latency_left_ms - self.settings.subagents.reserve_latency_ms
 
     @property
     def budget(self) -> Budget:
-        """Budget of all further sub-agents together, without the main agent's reserve for the answer."""
+        """Budget of all further sub-agents together, after the tokens reserved for writing the answer."""
         limits = self.policy_input.runtime_budget
         tokens = min(limits.remaining_tokens, limits.max_total_tokens)
         return Budget(
@@ -72,13 +72,13 @@ class Situation:
 
     @property
     def least_child_tokens(self) -> int:
-        """Minimum tokens that a sub-agent needs."""
+        """Minimum budget of a sub-agent in tokens."""
         least = self.settings.budgets.min_remaining_tokens_to_delegate
         return max(least - self.settings.subagents.reserve_tokens, 1)
 
     def child_budget(self, count: int = 1) -> BudgetAllocation:
-        """Return the budget of each of `count` concurrent sub-agents: the full time, and an equal share of
-        the tokens and the money, all at most their configured maximum.
+        """Return the budget of each of `count` concurrent sub-agents. Each gets the full time and an equal
+        share of tokens and money, up to the configured limits.
         """
         share, limits, budgets = self.budget.share(count), self.settings.subagents, self.settings.budgets
         return BudgetAllocation(
@@ -90,7 +90,7 @@ class Situation:
 
     @property
     def children_left(self) -> int:
-        """Number of sub-agents that the question may still start."""
+        """Number of sub-agents that the question may still start, as far as slots are free."""
         return min(self.settings.subagents.max_per_request - self.started, self.free_slots)
 
     @property
@@ -106,20 +106,22 @@ class Situation:
 
     @property
     def is_about_whole_documents(self) -> bool:
-        """Whether an answer needs its documents whole: a summary or a comparison."""
+        """Whether the answer needs whole documents, as for a summary or a comparison."""
         is_summary_or_comparison = self.policy_input.query_intent in ("doc_summary", "compare_docs")
         return is_summary_or_comparison or self.policy_input.doc_scope.requires_full_document
 
     @property
     def fits_whole(self) -> bool:
-        """Whether the documents are known to fit into the prompt of the answer."""
+        """Whether the size of the documents is known and they fit into the prompt of the answer."""
         return (
             0 < self.policy_input.doc_scope.estimated_tokens <= self.settings.answering.whole_documents_tokens
         )
 
     @property
     def is_binding(self) -> bool:
-        """Whether sub-agents start at once. Otherwise a decision to delegate is only advice for the model."""
+        """Whether a decision to delegate starts sub-agents immediately. Otherwise it is only advice for the
+        model.
+        """
         is_long = (
             self.policy_input.doc_scope.estimated_tokens > self.settings.answering.whole_documents_tokens
         )
@@ -133,13 +135,13 @@ class Situation:
 
     @cached_property
     def allowed_tools(self) -> set[SubagentTool]:
-        """Tools that sub-agents for this question may use, including tools that currently don't work."""
+        """Tools that sub-agents may use for this question, whether or not they currently work."""
         risk = self.policy_input.risk_flags
         allowed = {tool for profile in PROFILES.values() for tool in profile.tools}
         is_strict = risk.compliance_mode == "strict"
         if risk.restricted_tools_only or is_strict:
             allowed &= set(self.settings.subagents.restricted_tool_names)
-        # A web search discloses the question to others.
+        # A web search discloses the question to third parties.
         if not self.web_allowed or risk.sensitive_domain or is_strict:
             allowed.discard("web_search")
         return allowed
@@ -151,7 +153,7 @@ class Situation:
 
     @property
     def ideal_profile(self) -> ProfileName:
-        """The profile that suits the question best, whether it is available or not."""
+        """The profile that suits the question best, even if it is not available."""
         if self.requested_profile is not None:
             return self.requested_profile
         scope = self.policy_input.doc_scope
@@ -168,22 +170,24 @@ class Situation:
 
     @cached_property
     def installed(self) -> tuple[SubagentProfile, ...]:
-        """The ideal profile and smaller ones, best first, as far as they are installed."""
+        """The ideal profile and its smaller replacements, best first, without those that are not
+        installed.
+        """
         suited = with_smaller(self.ideal_profile)
         return tuple(profile for profile in suited if profile.name in self.installed_profiles)
 
     @cached_property
     def permitted(self) -> tuple[SubagentProfile, ...]:
-        """Installed profiles whose required tools are allowed, best first."""
+        """The installed profiles whose required tools are all allowed, best first."""
         return tuple(one for one in self.installed if self.allowed_tools.issuperset(one.required_tools))
 
     @cached_property
     def working(self) -> tuple[SubagentProfile, ...]:
-        """Permitted profiles whose required tools work, best first. The first one is started."""
+        """The permitted profiles whose required tools all work, best first. The first one is started."""
         healthy = set(self.healthy_tools)
         return tuple(one for one in self.permitted if healthy.issuperset(one.required_tools))
 
     @property
     def tool_scope(self) -> tuple[SubagentTool, ...]:
-        """Tools of the profile to start."""
+        """Tools that the sub-agent to start may use."""
         return tuple(tool for tool in self.working[0].tools if tool in self.usable_tools)

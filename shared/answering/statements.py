@@ -1,4 +1,4 @@
-"""Parsing of a model's output into the statements of an answer. Pure.
+"""Parses the output of a model into the statements of an answer. Pure.
 
 Every function takes the text from its beginning. The result for a longer text begins with the result for a
 shorter one, so only the difference needs to be written.
@@ -19,13 +19,14 @@ _BEGINS = re.compile(r"</?answer>|<(?:cite|figure|gap)(?=[\s/>])", re.IGNORECASE
 _GAP = re.compile(r"<gap(?=[\s/>])", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"</?(?:a(?:n(?:s(?:w(?:er?)?)?)?)?)?\Z", re.IGNORECASE)
 
-# Markdown fences around the whole answer. Readers would show its tables and headings as code.
+# Matches the start of a code fence around the whole answer. It is removed, because clients would show the
+# answer as code.
 _WRAPPER = re.compile(r"(?:```|~~~) *(?:markdown|md)[^\S\n]*\n", re.IGNORECASE)
 _MAY_BE_WRAPPER = re.compile(r"`{0,3}|~{0,3}|(?:```|~~~) *[a-z]{0,8}[^\S\n]*", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)\n?")
 _MAY_BE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)")
 
-# Each stands for one tag. The same characters in the model's text are dropped.
+# Placeholders that each stand for one tag. If the model writes these characters, they are dropped.
 _CITE, _OTHER_TAG = "\0", "\1"
 _SIGN = re.compile(r"[\x00\x01]")
 _PART = re.compile(r"[^\n\x00\x01]*(?:\n|\x00+)|[^\n\x00\x01]+|\x01")
@@ -33,7 +34,7 @@ _PART = re.compile(r"[^\n\x00\x01]*(?:\n|\x00+)|[^\n\x00\x01]+|\x01")
 
 @dataclass(frozen=True)
 class Statement:
-    """A piece of the answer's text on one line and the citations that follow it.
+    """A piece of the answer on one line, with the citations that follow it.
 
     Attributes:
         begins_line: no other statement precedes it on its line.
@@ -46,7 +47,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class TaggedText:
-    """Text with one character in place of each tag, so that positions count both.
+    """The text of an answer in which one placeholder character stands for each tag.
 
     Attributes:
         questions: next questions, which have no place in the text.
@@ -59,7 +60,7 @@ class TaggedText:
     first_gap: int
 
     def parts(self, begin: int, end: int) -> Iterator[Statement | FigureTag | GapTag]:
-        """Yield the statements and other tags between two positions."""
+        """Yield the statements, figure tags and gap tags between two positions of `text`."""
         number = len(_SIGN.findall(self.text, 0, begin))
         for part in _PART.finditer(self.text, begin, end):
             text = _SIGN.sub("", part[0])
@@ -72,7 +73,7 @@ class TaggedText:
 
     @property
     def before_numbers(self) -> int:
-        """Position before the first sentence of the last line that has a number or isn't complete."""
+        """Position in the last line before its first sentence that contains a number or is incomplete."""
         begin = max(self.text.rfind("\n"), self.text.rfind(_OTHER_TAG)) + 1
         text = self.text[begin:].partition(_CITE)[0]
         ends = (end for end in sentence_ends(text) if text[end:].strip() and not has_number(text[:end]))
@@ -80,7 +81,7 @@ class TaggedText:
 
 
 def split_turn(turn_text: str, *, is_answer: bool, at_end: bool = False) -> tuple[str, str | None]:
-    """Return the thought and the answer of a turn. The answer is None until it begins.
+    """Split the text of a turn into the model's thought and its answer. The answer is None until it begins.
 
     An answer begins at `<answer>`. A turn that cites without the tag is an answer from its first word.
 
@@ -101,7 +102,9 @@ def split_turn(turn_text: str, *, is_answer: bool, at_end: bool = False) -> tupl
 
 
 def read_gaps(answer: str) -> tuple[Gap, ...]:
-    """Return the distinct gaps of an answer that can be searched for."""
+    """Return the distinct gaps that an answer reports. Gaps without a description are dropped, because they
+    can't be searched for.
+    """
     gaps = (shown_gap(tag) for tag in read_answer(answer, at_end=True).tags if isinstance(tag, GapTag))
     distinct: dict[str, Gap] = {}
     for gap in gaps:
@@ -110,18 +113,20 @@ def read_gaps(answer: str) -> tuple[Gap, ...]:
 
 
 def shown_gap(tag: GapTag) -> Gap:
-    """Return a gap with texts that are safe to show."""
+    """Convert a gap tag to a gap whose texts are safe to show to readers."""
     return Gap(missing=readable_line(tag.missing), next_step=readable_line(tag.next_step))
 
 
 def from_first_gap(turn_text: str) -> str:
-    """Return the part of a turn that readers haven't seen because a gap ended it, or ""."""
+    """Return the text of a turn from its first gap on, which readers haven't seen yet, or "" if it has no
+    gap.
+    """
     gap = _GAP.search(turn_text)
     return _TAG.sub("", turn_text[gap.start() :]) if gap else ""
 
 
 def read_answer(text: str, *, at_end: bool) -> TaggedText:
-    """Return the text of an answer up to a tag that isn't complete.
+    """Parse the text of an answer, up to a tag that is incomplete.
 
     Line breaks before a next question belong to it.
     """
@@ -138,13 +143,13 @@ def read_answer(text: str, *, at_end: bool) -> TaggedText:
                 first_gap = min(first_gap, len(visible))
             visible += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
             tags.append(piece)
-    if questions or not at_end:  # a question may follow
+    if questions or not at_end:  # line breaks before a follow-up question belong to it
         visible = visible.rstrip("\n")
     return TaggedText(visible, tuple(tags), tuple(questions), min(first_gap, len(visible)))
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:
-    """Remove a fence of Markdown around the whole answer. Fences inside it stay."""
+    """Remove a Markdown code fence around the whole answer. Fences inside it are kept."""
     wrapper = _WRAPPER.match(text)
     if wrapper is None:
         return "" if not at_end and _MAY_BE_WRAPPER.fullmatch(text) else text

@@ -1,4 +1,4 @@
-"""The context of an attempt at a step: services, journal, event log and remaining time.
+"""Context of an attempt at a step: its services, its journal, its event log and the remaining time.
 
 Values that a step stores are appended together with its next events. The first stored value counts, so an
 attempt continues with the values of an earlier one.
@@ -44,8 +44,8 @@ ServicesT = TypeVar("ServicesT", bound=SubagentServices)
 
 
 class AttemptContext(Generic[ServicesT]):
-    """Base of the contexts of run steps and sub-agent turns: holds the services, the journal and the event
-    log.
+    """Base of `StepContext` and `SubagentContext`, with the services, the journal and the event log of an
+    attempt.
     """
 
     def __init__(self, services: ServicesT, journal: Journal) -> None:
@@ -56,7 +56,7 @@ class AttemptContext(Generic[ServicesT]):
 
     @property
     def event_log(self) -> EventLog:
-        """Event log of this attempt; available after `open` or `begin`."""
+        """Event log of this attempt. It exists only after `open` or `begin`."""
         if self._event_log is None:
             raise AssertionError("the attempt was not opened")
         return self._event_log
@@ -68,7 +68,7 @@ class AttemptContext(Generic[ServicesT]):
 
 
 class StepContext(AttemptContext[AnsweringServices]):
-    """Context of the run's own steps.
+    """Context of an attempt at a step of the run itself.
 
     Attributes:
         tokens: used by the run before this step.
@@ -81,7 +81,7 @@ class StepContext(AttemptContext[AnsweringServices]):
     ) -> None:
         super().__init__(services, Journal(services.run_log, services.blobs, step_input.run_id))
         self.searches = StepSearches(services)
-        # Actions of children are performed by `subagent_step` and `summary_document`.
+        # Actions of a run's children are handled by `subagent_step` and `summary_document`.
         assert not isinstance(step_input.action, SubagentAction | DocumentAction)  # noqa: S101
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
@@ -91,7 +91,7 @@ class StepContext(AttemptContext[AnsweringServices]):
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left of the run's time limit; None if the attempt failed before calculating it."""
+        """Seconds left of the run's time limit, or None before `time_of` was called."""
         return self._time.left.remaining_s if self._time else None
 
     @property
@@ -100,17 +100,17 @@ class StepContext(AttemptContext[AnsweringServices]):
         return any(event.step == self.action.step for event in self.journal.events)
 
     async def request(self) -> RunRequest:
-        """Return the run's request."""
+        """Return the stored request of the run."""
         return await self.journal.files.request()
 
     def time_of(self, request: RunRequest, stored: StoredPlan | None = None) -> StepTime:
-        """Return the run's time limits, which exclude waits for the user and time lost in crashes."""
+        """Return the run's time limits. Time spent waiting for the user or lost in crashes doesn't count."""
         time = StepTime(self.services.settings, request, stored)
         self._time = time.without_losses(self.journal.events, self.action.step)
         return self._time
 
     async def read_journal(self) -> None:
-        """Read the journal at the beginning of the attempt.
+        """Read the journal, which must happen before anything else in the attempt.
 
         Raises:
             NotFoundError: the run was erased.
@@ -124,7 +124,7 @@ class StepContext(AttemptContext[AnsweringServices]):
             )
 
     async def open(self, *then: RunEvent) -> EventLog:
-        """Append this attempt's mark to the journal, with its first events and all staged values.
+        """Append the start of this attempt to the journal, with its first events and all staged values.
 
         Raises:
             RunClosedError: the run has ended.
@@ -134,13 +134,14 @@ class StepContext(AttemptContext[AnsweringServices]):
         return event_log
 
     def begin(self, *then: RunEvent) -> EventLog:
-        """Create the event log without writing. The attempt's mark is appended together with its next events.
+        """Create the event log of this attempt without writing. Its start is appended together with its first
+        events.
 
         Raises:
             RunClosedError: the run has ended.
         """
         first: Sequence[RunEvent] = then
-        # The final todo list of `CommitAnswer` is part of COMPLETE.
+        # `CommitAnswer` sends its final to-do list as part of COMPLETE instead.
         if self.action.todo and not isinstance(self.action, CommitAnswer):
             first = (TodoListStatus(state="progress", todo=self.action.todo), *then)
         self._event_log = staged_event_log(
@@ -153,11 +154,12 @@ class StepContext(AttemptContext[AnsweringServices]):
         return self._event_log
 
     async def open_if_needed(self) -> EventLog:
-        """Return this attempt's event log, opening it if necessary."""
+        """Return the event log of this attempt, and open it first if that hasn't happened."""
         return self._event_log or await self.open()
 
     async def keep(self, value: Stored, part: str, of: int | None = None) -> Stored:
-        """Return the value stored by an earlier attempt, or stage `value` for the next append and return it.
+        """Return the value that an earlier attempt stored, or else stage `value` for the next append and
+        return it.
 
         Args:
             of: the step whose result contains the value; None = the current step.
@@ -173,11 +175,11 @@ class StepContext(AttemptContext[AnsweringServices]):
         return value
 
     async def reserve(self, tokens: int) -> None:
-        """Record an upper limit for the tokens of this attempt's model calls before they are made."""
+        """Record the tokens that this attempt may use at most, before its model call is made."""
         await self.event_log.write(ReservedLine(tokens=tokens))
 
     async def complete(self, observed: Observed, *events: RunEvent) -> Observed:
-        """Append the step's last events, staged values and completion atomically; return its result.
+        """Append the step's last events, its staged values and its completion atomically. Return `observed`.
 
         Raises:
             StaleAttemptError: another attempt has taken over.
@@ -189,8 +191,8 @@ class StepContext(AttemptContext[AnsweringServices]):
         return observed
 
     async def show(self, answer: RunAnswer) -> None:
-        """Stage the events that correct the readers' text to match the answer. Nothing is staged if it
-        matches.
+        """Stage the events that make the text shown to readers equal the answer. Stage nothing if it already
+        does.
         """
         event_log = await self.open_if_needed()
         events_so_far = [*self.journal.events, *event_log.written, *event_log.staged]
@@ -199,8 +201,10 @@ class StepContext(AttemptContext[AnsweringServices]):
             event_log.stage(*events)
 
     async def discard(self, error_type: str) -> None:
-        """Append an event that makes readers drop this step's text and citations. Ignore storage failures."""
+        """Append an event that makes readers discard this step's text and citations. Storage failures are
+        ignored.
+        """
         if self._event_log is not None:
-            # If the log is unavailable, the next attempt's `restarted` has the same effect.
+            # If this write fails, the `restarted` event of the next attempt has the same effect.
             with suppress(GroundworkError):
                 await self._event_log.write(DiscardedStatus(error_type=error_type))

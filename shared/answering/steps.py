@@ -1,4 +1,4 @@
-"""The steps of a run: actions that the script decides on, and the observations that they return.
+"""The steps of a run: the actions that a script requests, and the observations that they return.
 
 Both cross durable boundaries, so they contain only counts and step numbers. The contents are stored in the
 run's journal under these numbers.
@@ -25,7 +25,7 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
 class StepFields(Model):
-    """Common fields of all steps.
+    """Fields that the actions of all steps share.
 
     Attributes:
         step: its number, counted from 1.
@@ -39,7 +39,7 @@ class StepFields(Model):
 
 
 class Prepare(StepFields):
-    """Step that plans the question and searches for it, or asks for clarification if a named document is
+    """Action that plans the question and searches for it, or asks for clarification if a named document is
     ambiguous.
     """
 
@@ -47,7 +47,7 @@ class Prepare(StepFields):
 
 
 class TakeAnswer(StepFields):
-    """Step that searches with the option that the user chose, or with all options after a timeout."""
+    """Action that searches the document chosen in a clarification, or all options after a timeout."""
 
     kind: Literal["take_answer"] = "take_answer"
     ask_step: int
@@ -55,7 +55,7 @@ class TakeAnswer(StepFields):
 
 
 class TakeTurn(StepFields):
-    """Step that executes the previous turn's tool calls, then asks the model for its next turn.
+    """Action that executes the previous turn's tool calls, then has the model take its next turn.
 
     Attributes:
         prepared_step: the step whose plan and evidence are used.
@@ -74,7 +74,7 @@ class TakeTurn(StepFields):
 
 
 class CommitAnswer(StepFields):
-    """Step that stores the answer and sends COMPLETE.
+    """Action that stores the answer and sends COMPLETE.
 
     Attributes:
         todo: the final todo list.
@@ -85,7 +85,7 @@ class CommitAnswer(StepFields):
 
 
 class ReportFailure(StepFields):
-    """Step that stores the failure and sends ERROR."""
+    """Action that stores the failure of the run and sends ERROR."""
 
     kind: Literal["report_failure"] = "report_failure"
     error_type: str
@@ -94,19 +94,21 @@ class ReportFailure(StepFields):
 
 
 class OpenSummary(StepFields):
-    """Step that chooses the documents to summarise."""
+    """Action that chooses the documents to summarise."""
 
     kind: Literal["open_summary"] = "open_summary"
 
 
 class MergeSummary(StepFields):
-    """Step that ends the children of a summary and merges their results."""
+    """Action that stops the children of a summary and merges their results."""
 
     kind: Literal["merge_summary"] = "merge_summary"
 
 
 class CommitSummary(StepFields):
-    """Step that sends COMPLETE or ERROR, unless the user has lost access to a document since the merge."""
+    """Action that sends COMPLETE or ERROR for a summary. If the user has lost access to a document since the
+    merge, it sends nothing.
+    """
 
     kind: Literal["commit_summary"] = "commit_summary"
     merge_step: int
@@ -130,7 +132,7 @@ SubagentAction = ReadTask | TakeSubagentTurn
 
 
 class StepObservation(Model):
-    """Base of all results of steps.
+    """Base of the observations that steps return.
 
     Attributes:
         is_last: whether no turn follows, so that the run can be closed.
@@ -140,7 +142,7 @@ class StepObservation(Model):
 
 
 class Prepared(StepObservation):
-    """Result of a step that completed the plan and the first search.
+    """Observation after the plan and the first search were completed.
 
     Attributes:
         found_count: number of passages, or of documents in a listing.
@@ -159,7 +161,7 @@ class Prepared(StepObservation):
 
 
 class UserAsked(StepObservation):
-    """Result of a step that completed the plan and asked the user for clarification.
+    """Observation after the plan was completed and the user was asked which document is meant.
 
     Attributes:
         expires_at: time with zone until which to wait for the reply.
@@ -173,19 +175,19 @@ class UserAsked(StepObservation):
 
 
 class AnswerArrived(StepObservation):
-    """Result of waiting for a user who replied. The reply is in the journal."""
+    """Observation after the user replied in time. The reply is stored in the journal."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 
 
 class AnswerTimedOut(StepObservation):
-    """Result of waiting for a user who did not reply in time."""
+    """Observation after the user did not reply in time."""
 
     kind: Literal["answer_timed_out"] = "answer_timed_out"
 
 
 class LooksFurther(StepObservation):
-    """Result of a turn that another turn follows, because the model called tools or named gaps.
+    """Observation after a turn that called tools or named gaps, so that another turn follows.
 
     Attributes:
         gaps: number of gaps to search for.
@@ -199,7 +201,7 @@ class LooksFurther(StepObservation):
 
 
 class SubagentsChosen(StepObservation):
-    """Result of a step after which sub-agents must run. Their tasks are stored.
+    """Observation after a step chose and stored tasks for sub-agents, which must now run.
 
     Attributes:
         by_model: whether a model's call chose them and ended its turn; otherwise the policy did, before the
@@ -213,15 +215,17 @@ class SubagentsChosen(StepObservation):
 
 
 class DelegationDeferred(StepObservation):
-    """Result of a decision that is repeated after `delay_s` seconds, because too many sub-agents wait."""
+    """Observation after a delegation decision was postponed because too many sub-agents wait. It is repeated
+    after `delay_s` seconds.
+    """
 
     kind: Literal["delegation_deferred"] = "delegation_deferred"
     delay_s: float
 
 
 class FilesUnread(StepObservation):
-    """Result of a preparation that is repeated after `delay_s` seconds, because files of the thread are
-    still being ingested.
+    """Observation after a preparation was postponed because attached files are still being ingested. It is
+    repeated after `delay_s` seconds.
     """
 
     kind: Literal["files_unread"] = "files_unread"
@@ -229,14 +233,14 @@ class FilesUnread(StepObservation):
 
 
 class SubagentsEnded(StepObservation):
-    """Result of waiting for sub-agents that have all ended. `ends` has the order of the children."""
+    """Observation after all sub-agents have ended. `ends` is in the order of the children."""
 
     kind: Literal["subagents_ended"] = "subagents_ended"
     ends: tuple[SubagentEnd, ...]
 
 
 class AnswerWritten(StepObservation):
-    """Result of a turn whose answer is complete and stored.
+    """Observation after a turn stored a complete answer.
 
     Attributes:
         abstained: whether the documents don't contain the answer.
@@ -248,14 +252,14 @@ class AnswerWritten(StepObservation):
 
 
 class RunClosed(StepObservation):
-    """Result of a step after which the run has its last event, sent by the step or by another writer."""
+    """Observation after the last event of the run was written, by this step or by another writer."""
 
     is_last = True
     kind: Literal["run_closed"] = "run_closed"
 
 
 class StepFailed(StepObservation):
-    """Result of a step that failed with an expected error.
+    """Observation after a step failed with an expected error.
 
     Attributes:
         remaining_s: seconds left of the run's time; None = unknown.
@@ -292,7 +296,7 @@ Observation = Annotated[
 
 
 class StepInput(Model):
-    """Input of the activity that performs steps.
+    """Input of the `perform_step` activity.
 
     Attributes:
         path: the child that takes the step, as in `SubagentPlace`; empty = the run itself.
@@ -306,12 +310,12 @@ class StepInput(Model):
 
     @property
     def place(self) -> SubagentPlace:
-        """The child that takes the step."""
+        """The child that performs the step. Only valid if `path` is not empty."""
         return SubagentPlace(run_id=self.run_id, path=self.path)
 
 
 class StepResult(Model):
-    """Output of the activity that performs steps: an observation, also for expected errors.
+    """Output of the `perform_step` activity. Expected errors are also returned as observations.
 
     Attributes:
         tokens: used by this step; 0 for a sub-agent's, whose observations have its total.
@@ -322,12 +326,12 @@ class StepResult(Model):
 
 
 def step_failed(error: GroundworkError, remaining_s: float | None) -> StepFailed:
-    """Convert an error to an observation."""
+    """Convert an expected error to an observation, with the seconds left of the run's time."""
     return StepFailed(
         error_type=error.code,
         message=error.detail,
         hints=error.hints,
-        # A retry would probably use up its whole timeout again.
+        # A retry after a timeout would probably time out as well.
         retryable=error.retryable and not isinstance(error, CallTimeoutError),
         retry_after_s=error.retry_after_s,
         remaining_s=None if remaining_s is None else round(remaining_s, 1),

@@ -1,4 +1,6 @@
-"""The sub-agents' part of the script: turns, retries and the smaller profile. Pure."""
+"""The part of the script that is specific to sub-agents: turns, retries and the fallback to a smaller
+profile. Pure.
+"""
 
 from datetime import timedelta
 
@@ -17,7 +19,8 @@ from shared.runs.models import ChildStatus
 
 
 class SubAgent:
-    """A sub-agent, which takes turns until its report is written or a limit ends it.
+    """The agent that works on a delegated task. It takes turns until its report is written or a limit ends
+    it.
 
     A failed turn is retried after a delay, then a smaller profile reports from the existing evidence. No turn
     begins after the deadline.
@@ -34,7 +37,7 @@ class SubAgent:
         self._result = TurnResult(status="go_on")
 
     def first_step(self) -> Script[TurnResult | TaskRead | SubagentEnd]:
-        """Read the task and its limits from the journal."""
+        """Read the limits of the task from the journal."""
 
         def attempt(tries: int, delay_s: float) -> Script[Observation]:
             result: StepResult = yield Step(ReadTask(), delay_s=delay_s)
@@ -53,15 +56,15 @@ class SubAgent:
         return (yield from self._turn(self.task))
 
     def record(self, observation: Observation) -> None:
-        """Do nothing: a sub-agent neither asks the user nor has sub-agents."""
+        """Do nothing, because a sub-agent neither asks the user nor starts sub-agents."""
 
     def close(self, observation: SubagentEnd) -> Script[SubagentEnd]:
-        """Return the end. The turn has already stored the report."""
+        """Return the end of the sub-agent. Its last turn has already stored the report."""
         yield from ()
         return observation
 
     def _turn(self, task: TaskRead) -> Script[TurnResult | SubagentEnd]:
-        """Take a turn, with retries and a smaller profile if it fails."""
+        """Take a turn. If it fails, retry it, and finally let a smaller profile write the report."""
         place, attempt = 0, 0
         closing = self.step >= task.max_turns
         while True:
@@ -86,7 +89,7 @@ class SubAgent:
                 place += 1
             elif not result.retryable or closing:
                 return self._end(self._status_of_findings())
-            # Later attempts no longer search, but report from the existing evidence.
+            # From here on, attempts write the report from the existing evidence and search no more.
             attempt, closing = max(attempt, task.retry_count) + 1, True
 
     def _status_of_findings(self) -> ChildStatus:
@@ -104,7 +107,9 @@ class SubAgent:
 
 
 def _with_totals(before: TurnResult, result: TurnResult) -> TurnResult:
-    """Return a turn's result with updated totals, which a crashed turn doesn't know."""
+    """Return a turn's result whose totals are at least those of the previous turns, because a crashed turn
+    reports none.
+    """
     known_tokens = (tokens for tokens in (before.tokens, result.tokens) if tokens is not None)
     return result.model_copy(
         update={

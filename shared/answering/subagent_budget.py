@@ -1,4 +1,4 @@
-"""Division of a sub-agent's budget and time between work turns, tool results and the report. Pure.
+"""Divides a sub-agent's budget and time between work turns, tool results and the report. Pure.
 
 Every work turn leaves enough for a report, because only the report counts.
 """
@@ -10,27 +10,28 @@ from shared.platform.language_models.models import CallLimits, ModelUsage
 
 # Maximum extension of a sub-agent's deadline after a worker crash. Workers restart within 2 to 8 s.
 CRASH_GRACE = timedelta(seconds=20)
-# Time before the deadline for storing the report and notifying the parent.
+# Seconds before the deadline that are needed to store the report and notify the parent.
 MARGIN_S = 0.5
 # Minimum time for a model call. Not measured.
 LEAST_CALL_S = 0.6
 # Expected output of a work turn. Three tool calls need about 150 tokens.
 WORK_TOKENS = 400
-# Maximum output of a work turn, for models whose hidden reasoning tokens count.
+# Maximum output of a work turn. It is higher because a model's hidden reasoning tokens count as output.
 MOST_WORK_TOKENS = 1500
 # Expected output of a report. Ten claims with quotations need about 1,200 tokens.
 REPORT_TOKENS = 1800
-# Maximum output of a report, for models whose hidden reasoning tokens count.
+# Maximum output of a report. It is higher because a model's hidden reasoning tokens count as output.
 MOST_REPORT_TOKENS = 4000
-# Minimum output of a report: two claims.
+# Minimum output of a report, enough for two claims.
 LEAST_REPORT_TOKENS = 250
-# Tokens that work turns leave for the report.
+# Output tokens that work turns must leave for the report.
 FAIR_REPORT_TOKENS = 1000
-# Minimum size of a tool result: one passage.
+# Minimum size of a tool result, enough for one passage.
 LEAST_RESULT_TOKENS = 300
-# Maximum size of a turn's tool results. A budget of 30,000 tokens then allows two more searches.
+# Maximum size of the tool results of one turn. With a budget of 30,000 tokens, two more searches are then
+# possible.
 MOST_RESULT_TOKENS = 2500
-# Maximum size of the first passages, unless the report follows at once.
+# Maximum size of the initial passages, unless the report is written immediately.
 MOST_OPENING_TOKENS = 5000
 # Share of the remaining time that is reserved for the report. Not measured.
 _REPORT_SHARE_OF_TIME = 0.5
@@ -38,8 +39,8 @@ _TOOL_SHARE_OF_TIME = 0.4
 
 
 def work_limits(budget: Budget, prompt_tokens: int, remaining_s: float) -> CallLimits:
-    """Return the limits of a work turn's model call, after reserving tokens and time for tool results and the
-    report.
+    """Return the limits of a work turn's model call. They leave enough tokens and time for tool results and
+    the report.
 
     Args:
         prompt_tokens: size of the turn's prompt; the report's prompt is assumed to have the same size.
@@ -79,14 +80,14 @@ def report_passage_tokens(budget: Budget, bare_prompt_tokens: int) -> int:
         bare_prompt_tokens: size of the prompt without evidence.
     """
     left = budget.tokens_left - bare_prompt_tokens
-    # Reserve room for an average report; if little is left, evidence takes precedence.
+    # Reserve output for an average report. If little is left, evidence takes precedence over a long report.
     reserved = FAIR_REPORT_TOKENS if left > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
     return max(left - reserved, 0)
 
 
 def result_tokens(budget: Budget, report_tokens: int) -> int:
     """Return the number of tokens available for the tool results of one turn, or 0 if not even one passage
-    fits.
+    would fit.
 
     Args:
         report_tokens: size of the report's prompt without these results.
@@ -112,12 +113,14 @@ def opening_tokens(max_tokens: int, prompt_tokens: int, *, closing: bool) -> int
 
 
 def tool_limit_s(remaining_s: float, limit_s: float) -> float:
-    """Return the time limit of a tool call in seconds: a share of the remaining time, at most `limit_s`."""
+    """Return the time limit of a tool call in seconds, which is a share of the remaining time but at most
+    `limit_s`.
+    """
     return max(min(limit_s, (remaining_s - MARGIN_S) * _TOOL_SHARE_OF_TIME), 0.001)
 
 
 def _call_s(timeout_s: float) -> float:
-    """Return the timeout of a model call. Raise `BudgetSpentError` if it is too short for one."""
+    """Return `timeout_s`, or raise `BudgetSpentError` if it is too short for a model call."""
     if timeout_s < LEAST_CALL_S:
         raise BudgetSpentError("TIME_OUT")
     return timeout_s

@@ -1,4 +1,4 @@
-"""The context of a sub-agent's turn: its task, state, remaining budget and journal lines.
+"""Context of a sub-agent's turn: its task, its state, its remaining budget and its journal lines.
 
 Events show tools, turns and counts to readers, but no document contents. An event that can't be written is
 dropped without failing the turn. The sub-agent ends as soon as its run no longer waits for it.
@@ -46,15 +46,15 @@ from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
 from shared.tools.tool_calls import signature
 
-# Maximum length of a call's argument in events: enough for readers to see its purpose.
+# Maximum length of a call argument in events, enough for readers to see the purpose of the call.
 _MAX_ARGUMENT_CHARS = 200
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
-# Maximum number of hits. More wouldn't fit into any token budget; the limit keeps the state small.
+# Maximum number of hits in the state. More wouldn't fit into any token budget.
 _MAX_HITS = 80
 
 
 def _without_contents(event: RunEvent) -> RunEvent:
-    """Return a tool event for readers, with arguments truncated and error texts and SQL removed."""
+    """Return a tool event that readers may see: with truncated arguments, and without error texts and SQL."""
     if isinstance(event, ToolStartedEvent):
         arguments = {name: _readable(value) for name, value in event.arguments.items()}
         return event.model_copy(update={"arguments": arguments})
@@ -72,7 +72,7 @@ def _readable(value: Any) -> Any:
 
 
 class SubagentContext(AttemptContext[SubagentServices]):
-    """Context of a sub-agent's turn.
+    """Context of an attempt at a sub-agent's turn.
 
     Attributes:
         state: the previous turn's state, updated as the turn proceeds.
@@ -109,12 +109,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def system(self) -> str:
-        """The profile's system prompt."""
+        """The system prompt of the current profile."""
         return system_prompt(self.profile)
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the available tools that both the task and the profile allow."""
+        """Names of the tools that the task and the profile allow and that are available."""
         allowed = [scope for scope in self.profile.tools if scope in self.task.tools]
         works = [scope for scope in allowed if scope != "web_search" or self.services.web_search]
         is_read = FetchPage.name in self.services.settings.answering.enabled_tools
@@ -122,7 +122,9 @@ class SubagentContext(AttemptContext[SubagentServices]):
         return tuple(name for scope in works for name in SCOPES[scope] if name not in off)
 
     def bind(self, name: str, evidence: ToolEvidence) -> Tool:
-        """Return the tool bound to the run's user and the task's limits, which no argument can change."""
+        """Return a tool that acts with the permissions of the run's user and within the task's documents,
+        whatever its arguments.
+        """
         outside = self._outside(name)
         return bound_tool(name, self.services, self.request.user, self.filters(), evidence, outside=outside)
 
@@ -133,7 +135,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         return outside_of(
             self.services.settings,
             own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
-            # The task may have been written by a model that had read documents.
+            # The main agent may have written the task after reading documents, so it counts as document text.
             document_texts=[
                 self.task.question,
                 *(f"{hit.content} {hit.image_caption or ''}" for hit in hits),
@@ -144,12 +146,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the deadline; negative after it."""
+        """Seconds until the deadline; negative after it. Time lost in worker crashes extends it."""
         return (self.task.deadline - datetime.now(UTC)).total_seconds() + self.lost_s
 
     @property
     def budget(self) -> Budget:
-        """The task's budget, and what the sub-agent has used of it so far."""
+        """The budget of the task with the usage of the sub-agent so far."""
         models = self.services.settings.models
         return Budget(
             self.task.budget.max_child_tokens,
@@ -165,12 +167,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def records(self) -> dict[str, DocumentRecord]:
-        """Known documents, by id."""
+        """The documents whose metadata the sub-agent has read, by id."""
         return {record.doc_id: record for record in self.state.records}
 
     @property
     def targets(self) -> list[tuple[str, str]]:
-        """(doc_id, file name) of the documents that the task is about and the user may read."""
+        """Id and file name of each document that the task is about and that the user may read."""
         records = self.records
         return [(doc_id, records[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in records]
 
@@ -182,12 +184,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
         *,
         then: Literal["work", "report"] = "work",
     ) -> str:
-        """Return the user message with the task and the given evidence."""
+        """Return the user message with the task and the given evidence, for a work turn or for the report."""
         question, records = self.task.question, self.records
         return task_message(question, self.targets, hits, records, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
-        """Return the filters of every search: the project, and the task's allowed documents."""
+        """Return the filters that apply to every search: the project, and the documents of the task."""
         chosen = self.request.doc_ids
         within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)
         filters: Filters = {}
@@ -203,11 +205,11 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.update_state(tokens=used.tokens, cost_usd=used.cost_usd)
 
     def add_warnings(self, *codes: WarningCode) -> None:
-        """Add warnings, without duplicates."""
+        """Add warning codes to the state, without duplicates."""
         self.update_state(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
 
     def add_evidence(self, hits: Sequence[Hit], records: Sequence[DocumentRecord]) -> None:
-        """Add hits and document records to the state, without duplicates and up to a fixed maximum."""
+        """Add hits and document records to the state, without duplicates and up to a maximum number."""
         self.record_provenance(Provenance.of(*hits, *records))
         hits_by_id = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
         records_by_id = {record.doc_id: record for record in (*self.state.records, *records)}
@@ -216,12 +218,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
         )
 
     def record_provenance(self, *used: Provenance) -> None:
-        """Record documents that have influenced the sub-agent's result."""
+        """Add documents to the record of everything that has influenced the sub-agent's result."""
         provenance = self.state.provenance or Provenance()
         self.update_state(provenance=Provenance.joined((provenance, *used)))
 
     def add_results(self, results: Results) -> None:
-        """Add the results of the planned calls to the state and to the conversation."""
+        """Add the results of the planned calls to the state and to the conversation with the model."""
         state = self.state
         self.record_provenance(*(one.provenance for one in results.called))
         found_records = [record for one in results.called for record in one.evidence.records]
@@ -229,7 +231,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.add_evidence(results.hits, (*described, *found_records))
         pages = {page.url: page for page in state.pages}
         for one in results.called:
-            # A fetched page replaces its search result.
+            # The fetched text of a page replaces the excerpt from its search result.
             pages = {page.url: page for page in (*one.evidence.pages, *pages.values(), *pages_read(one))}
         listed = (*state.listed, *(record.doc_id for record in found_records))
         previous_calls = [
@@ -244,11 +246,11 @@ class SubagentContext(AttemptContext[SubagentServices]):
         )
 
     def update_state(self, **values: object) -> None:
-        """Replace fields of the state in memory. `store_state` and `complete` persist them."""
+        """Replace fields of the state in memory. `store_state` or `complete` must follow to store them."""
         self.state = self.state.model_copy(update=values)
 
     async def open(self, *phases: Phase) -> None:
-        """Append this attempt's mark to the journal, followed by a status event for each phase.
+        """Append the start of this attempt to the journal, followed by a status event for each phase.
 
         Raises:
             RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
@@ -262,7 +264,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
             )
 
     def _lost_time(self) -> timedelta:
-        """Return the time lost when workers died, at most CRASH_GRACE."""
+        """Return the time that the sub-agent lost in worker crashes, at most CRASH_GRACE."""
         step, index = self.place.step, self.place.index
         begins = self._phase_event("turn").model_copy(
             update={"step": step, "child": index, "at": datetime.now(UTC)}
@@ -280,7 +282,9 @@ class SubagentContext(AttemptContext[SubagentServices]):
         await self._write(self.state, STATE)
 
     async def store_findings(self, usage: ModelUsage) -> None:
-        """Append the findings so far, with the usage including the current call, and an event for readers."""
+        """Append the findings so far to the journal, with the usage including the current call, and tell
+        readers about them.
+        """
         used = self.budget.after(usage)
         findings = ReportedFindings(
             findings=self.state.findings,
@@ -292,7 +296,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
             await self._write(findings, FINDINGS, self._phase_event("artifact"))
 
     async def complete(self, result: TurnResult, *events: RunEvent) -> None:
-        """Append the state, the last events and the completion of this attempt atomically.
+        """Append the state, the last events and the completion of this attempt to the journal atomically.
 
         Raises:
             RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
@@ -309,7 +313,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
     def end_event(
         self, phase: Phase, *, error_type: str | None = None, status: str | None = None
     ) -> RunEvent:
-        """Return the status event for the end of a turn."""
+        """Return a status event that reports the end of a turn, with its error or its status."""
         return self._phase_event(phase).model_copy(update={"error_type": error_type, "status": status})
 
     def _phase_event(self, phase: Phase) -> SubagentStatus:
@@ -325,7 +329,8 @@ class SubagentContext(AttemptContext[SubagentServices]):
         )
 
     async def send(self, events: Sequence[RunEvent]) -> None:
-        """Append tool events without document contents. They are dropped if the storage fails.
+        """Append tool events, without document contents, to the journal. If storing them fails, they are
+        dropped.
 
         Raises:
             RunClosedError: the run has ended, has been erased, or no longer waits for the sub-agent.
@@ -347,7 +352,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
 @contextmanager
 def _treat_erased_as_closed() -> Iterator[None]:
-    """Convert the error for an erased run's missing journal to `RunClosedError`."""
+    """Raise `RunClosedError` if the journal is missing because the run was erased."""
     try:
         yield
     except NotFoundError:

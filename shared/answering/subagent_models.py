@@ -1,4 +1,4 @@
-"""Models of delegation: tasks, turns, states and findings of sub-agents."""
+"""Models of delegation: the tasks, turns, states and findings of sub-agents."""
 
 from datetime import datetime
 from typing import ClassVar, Literal
@@ -33,7 +33,7 @@ TurnStatus = Literal["go_on", "done", "partial", "failed"]
 
 
 class SubagentPlace(Model):
-    """A sub-agent of a run: the input of the orchestration `run_sub_agent`.
+    """Identity of a sub-agent or of another child of a run. Input of the children's orchestrations.
 
     Attributes:
         path: the step that delegated and the sub-agent's position among that step's tasks, such as "s007c0".
@@ -44,22 +44,22 @@ class SubagentPlace(Model):
 
     @property
     def child_id(self) -> str:
-        """The id of its orchestration, such as "RUN:s007c0"."""
+        """The instance id of the child's orchestration, such as "RUN:s007c0"."""
         return f"{self.run_id}:{self.path}"
 
     @property
     def step(self) -> int:
-        """The step that delegated."""
+        """Number of the step that started the child."""
         return int(self.path[1:].partition("c")[0])
 
     @property
     def index(self) -> int:
-        """Its position among the tasks of its step."""
+        """Position of the child among those of its step, from 0."""
         return int(self.path.partition("c")[2])
 
 
 class SubagentTask(Model):
-    """Task of one sub-agent, with all that it knows about the conversation. Stored with its delegation.
+    """The task of one sub-agent. It contains all that the sub-agent knows about the conversation.
 
     Attributes:
         child_id: its orchestration's id, such as "RUN:s007c0", derived from run, step and index.
@@ -88,12 +88,12 @@ class SubagentTask(Model):
 
     @property
     def place(self) -> SubagentPlace:
-        """The sub-agent that has this task."""
+        """The identity of the sub-agent that has this task."""
         return SubagentPlace(run_id=self.run_id, path=f"s{self.step:03d}c{self.index}")
 
 
 class Delegation(Model):
-    """A decision to delegate, with its tasks. The deciding step stores it with its completion.
+    """A decision to delegate, with its tasks. It is stored together with the completion of the deciding step.
 
     Attributes:
         asker: user whose permissions apply if the run has waited; None = the request's user.
@@ -109,20 +109,20 @@ class Delegation(Model):
 
 
 class SubagentStart(SubagentPlace):
-    """A sub-agent to start: its place in the run, its profile and its limit of tokens."""
+    """A sub-agent to start, with its profile and its token limit."""
 
     profile: ProfileName
     max_tokens: Count = 0
 
 
 class ReadTask(Model):
-    """Read a sub-agent's task from the journal, and return the limits that its script needs."""
+    """Action that reads a sub-agent's task and returns its limits."""
 
     kind: Literal["read_task"] = "read_task"
 
 
 class TaskRead(Model):
-    """The limits of a sub-agent.
+    """Observation after a sub-agent's task was read: its limits and its profiles.
 
     Attributes:
         retry_count, retry_backoff_ms: retries of a failed turn before a smaller profile takes over.
@@ -139,7 +139,8 @@ class TaskRead(Model):
 
 
 class TakeSubagentTurn(Model):
-    """Take a turn of a sub-agent: make the previous turn's calls, then call tools or report.
+    """Action that takes a turn of a sub-agent: execute the previous turn's calls, then call tools or write
+    the report.
 
     Attributes:
         turn: counted from 1; a completed turn is not taken again.
@@ -155,7 +156,7 @@ class TakeSubagentTurn(Model):
 
 
 class TurnResult(Model):
-    """The observation of a sub-agent's turn.
+    """Observation after a turn of a sub-agent.
 
     Attributes:
         status: `go_on` = another turn follows; `done`, `partial` = the report is stored; `failed` = this turn
@@ -167,7 +168,7 @@ class TurnResult(Model):
         lost_s: seconds lost when a worker died, which postpone the deadline; at most `budget.CRASH_GRACE`.
     """
 
-    is_last: ClassVar[bool] = False  # only `SubagentEnd` ends a sub-agent
+    is_last: ClassVar[bool] = False  # only `SubagentEnd` is the last observation of a sub-agent
     kind: Literal["turn_result"] = "turn_result"
     status: TurnStatus
     retryable: bool = False
@@ -183,7 +184,7 @@ CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
 
 
 class SubagentEnd(Model):
-    """The end of a sub-agent: output of `run_sub_agent`, or created by the parent if the child returned none.
+    """Outcome of a sub-agent. The parent creates one if the child's orchestration returned none.
 
     Attributes:
         tokens: used by the sub-agent; None if unknown, because it was late or its worker died.
@@ -198,7 +199,7 @@ class SubagentEnd(Model):
 
 
 class Finding(Model):
-    """One statement in a sub-agent's result.
+    """One statement of a sub-agent's report, with its verified quotations.
 
     Attributes:
         kind: the part of the report that it comes from.
@@ -214,7 +215,7 @@ class Finding(Model):
 
 
 class FoundProof(Model):
-    """A verbatim quotation from a block, or from a web page (`url`)."""
+    """A verified quotation, from a block or from the web page `url`."""
 
     quote: str
     doc_id: str = ""
@@ -237,7 +238,7 @@ class ReportedFindings(Model):
 
 
 class SubagentState(Model):
-    """State of a sub-agent. Its turns store it in the journal; the last one counts.
+    """State of a sub-agent. Each turn stores it in the journal, and the last stored state is valid.
 
     Attributes:
         turns_ended: number of completed turns included in this state.

@@ -1,4 +1,4 @@
-"""A sub-agent's turn as a step of its script: its task, its time limit and its result.
+"""Performs a turn of a sub-agent as a step of its script.
 
 It ends before the deadline, whatever the model does. A turn whose completion is in the journal is not taken
 again. Of two concurrent attempts the later counts, and the earlier returns its result. Expected failures are
@@ -39,16 +39,16 @@ from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.events import RunEvent
 from shared.runs.journal import Journal, read_journal
 
-# Time limit of storing the report. The rest of the margin is for notifying the parent.
+# Time limit for storing the report. The rest of the margin is for notifying the parent.
 _STORE_S = MARGIN_S / 2
-# Time for which a very short turn waits until its start is recorded.
+# Maximum time that the end of a turn waits for the record of its start. Only very short turns wait.
 _START_S = 0.1
 _NOT_NEEDED = TurnResult(status="partial")
 """The run has ended, or the time is up, so the result is no longer needed."""
 
 
 async def read_task(place: SubagentPlace, services: SubagentServices) -> TaskRead | StepFailed:
-    """Return the limits of a sub-agent's task, and the profiles that may work on it."""
+    """Return the limits of a sub-agent's task, and the profiles that may work on it, best first."""
     try:
         journal = await read_journal(services.run_log, services.blobs, place.run_id)
         _, task = await delegation_with(journal, place)
@@ -68,12 +68,12 @@ async def read_task(place: SubagentPlace, services: SubagentServices) -> TaskRea
 async def take_subagent_turn(
     place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices
 ) -> TurnResult:
-    """Take a turn, or return the result of a completed one."""
+    """Take a turn of a sub-agent, or return the stored result if it was taken before."""
     return await _TurnAttempt(place, turn, services).result()
 
 
 class _TurnAttempt(Attempt[TurnResult]):
-    """An attempt at a turn of a sub-agent."""
+    """An attempt at one turn of a sub-agent."""
 
     def __init__(self, place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices) -> None:
         super().__init__(Journal(services.run_log, services.blobs, place.run_id))
@@ -84,15 +84,15 @@ class _TurnAttempt(Attempt[TurnResult]):
 
     @property
     def patience_s(self) -> float:
-        """Seconds until the turn must stop, so that its result can still be stored."""
+        """Seconds to wait for another attempt, after which there is still time to store a result."""
         return self._context.remaining_s - _STORE_S if self._context else 0.0
 
     def stored_result(self) -> TurnResult | None:
-        """Return the result of the turn if the journal contains its completion."""
+        """Return the stored result of the turn, or None if no attempt has completed it."""
         return completed_turn(self.journal, self._place, self._turn)
 
     async def perform(self) -> TurnResult:
-        """Take the turn, and record the start of the sub-agent if it is the first."""
+        """Take the turn. If it is the first one, record that the sub-agent has started."""
         self._context = context = await _turn_context(self._place, self._turn, self._services, self.journal)
         if context.state.started_at is not None:
             return await _take_turn(context, is_first=False)
@@ -104,12 +104,12 @@ class _TurnAttempt(Attempt[TurnResult]):
             beginning.cancel()
 
     async def result_after_end(self) -> TurnResult:
-        """Return a result for a turn whose run no longer needs it."""
+        """Return a placeholder result, because the run no longer waits for this turn."""
         return _NOT_NEEDED
 
     async def result_after_error(self, error: GroundworkError) -> TurnResult:
-        """Return the failure as a result. No result is needed if the run was erased, or another attempt took
-        over.
+        """Return the error as the result of the turn, or a placeholder if the run was erased or another
+        attempt took over.
         """
         if isinstance(error, NotFoundError | StaleAttemptError):
             return _NOT_NEEDED
@@ -120,7 +120,7 @@ class _TurnAttempt(Attempt[TurnResult]):
 async def _turn_context(
     place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices, journal: Journal
 ) -> SubagentContext:
-    """Return the context of a turn.
+    """Return the context of a turn, with the permissions and the model that apply to its run.
 
     Raises:
         NotFoundError: the run was erased, or has no such task.
@@ -131,7 +131,7 @@ async def _turn_context(
     state = state or SubagentState(child_id=place.child_id, profile=turn.profile)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
-    # The context applies the task's budget; the metered model only charges the calls to the user.
+    # The context enforces the task's budget, so this model only charges the calls to the user.
     charge = charge_to(request.user.user_id, services.user_limits)
     metered = MeteredChatModel(services.chat_model, Budget(), charge=charge)
     return SubagentContext(
@@ -140,7 +140,9 @@ async def _turn_context(
 
 
 async def _take_turn(context: SubagentContext, *, is_first: bool) -> TurnResult:
-    """Take the turn within its time limit, and append its completion to the journal."""
+    """Take the turn within its time limit, and append its completion to the journal. Failures of the turn
+    become its result.
+    """
     warned = _note_attempt(context)
     await context.open(*(("started", "turn") if is_first else ("turn",)))
     status: TurnStatus = "failed"
@@ -159,7 +161,7 @@ async def _take_turn(context: SubagentContext, *, is_first: bool) -> TurnResult:
     state = context.state
     result = TurnResult(
         status=status,
-        # A retry would probably use up its whole timeout again.
+        # A retry after a timeout would probably time out as well.
         retryable=error is not None and error.retryable and not isinstance(error, CallTimeoutError),
         warnings=tuple(code for code in state.warnings if code not in warned),
         tokens=state.tokens,
@@ -171,7 +173,7 @@ async def _take_turn(context: SubagentContext, *, is_first: bool) -> TurnResult:
 
 
 def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
-    """Record the attempt in the state; return the warnings of earlier attempts."""
+    """Record the start of the attempt in the state, and return the warnings that earlier attempts added."""
     turn, state = context.turn, context.state
     warned = state.warnings
     results = turn_results(context.journal, context.place.step, context.place.index)
@@ -179,7 +181,7 @@ def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
     if turn.attempt and (before is None or before.status != "failed"):
         context.add_warnings("CRASHED")
     elif turn.attempt and before and turn.profile == state.profile and not turn.closing:
-        # Drop the failed attempt's warnings; if the retry fails as well, it adds them again.
+        # Drop the warnings of the failed attempt. If they still apply, this attempt adds them again.
         warned = tuple(code for code in state.warnings if code not in before.warnings)
         context.update_state(warnings=warned)
     if turn.profile != context.task.profile:
@@ -196,7 +198,9 @@ def _note_attempt(context: SubagentContext) -> tuple[WarningCode, ...]:
 async def _complete_turn(
     context: SubagentContext, result: TurnResult, error: GroundworkError | None
 ) -> TurnResult:
-    """Append the completion of a turn to the journal. Return the result, or `failed` if appending failed."""
+    """Append the completion of a turn to the journal and return its result. If appending fails, the result is
+    `failed`, unless the turn was the last.
+    """
     turn, is_over = context.turn, result.status != "go_on"
     status = result.status if result.status != "partial" or context.state.findings else "failed"
     context.update_state(
@@ -216,7 +220,8 @@ async def _complete_turn(
     except (TimeoutError, GroundworkError) as failed:
         if isinstance(failed, RunClosedError | StaleAttemptError):
             raise
-        # The stored findings count, but the next turn needs this turn's state.
+        # The next turn would need the state of this turn, which was lost. A report's findings are already
+        # stored.
         if not is_over:
             return result.model_copy(update={"status": "failed", "retryable": True})
     return result

@@ -1,4 +1,5 @@
-"""The steps of a child of a summary: split one document into windows, read them, merge their findings.
+"""Performs the steps that read one document of a summary: split it into windows, read them, and merge their
+findings.
 
 Each step is a turn of the child with its own completion in the journal: opening is turn 0, window k is turn
 k + 1, and merging is the turn after the last window. Permissions are checked before each window and again
@@ -53,16 +54,18 @@ from shared.runs.journal import Journal
 from shared.runs.models import RunRequest, SummaryOrder
 
 MAX_KEY_FINDINGS = 12
-# Names of values in the journal.
+# Names of the values that the steps store in the journal.
 _PLAN, _RESULT, _WINDOW = "plan", "result", "window-"
-# Concurrent reads of stored values, each of which takes a few milliseconds. Not measured.
+# Maximum number of concurrent reads of stored values. Each takes a few milliseconds. Not measured.
 _AT_ONCE = 16
 
 
 async def perform_document_step(
     place: SubagentPlace, action: DocumentAction, services: SubagentServices
 ) -> StepResult:
-    """Perform a step that reads one document. Expected failures are returned; defects are raised."""
+    """Perform a step of the child that reads one document. Expected failures are returned; defects are
+    raised.
+    """
     journal = Journal(services.run_log, services.blobs, place.run_id)
     match action:
         case OpenDocument():
@@ -76,7 +79,9 @@ async def perform_document_step(
 async def _read_range(
     place: SubagentPlace, action: ReadWindows, journal: Journal, services: SubagentServices
 ) -> StepResult:
-    """Read a range of windows in order. Stop early if the document or the run has ended."""
+    """Read a range of windows in order. Stop early if the result of the document is final or the run has
+    ended.
+    """
     done = failed = again = tokens = 0
     for number in range(action.first, action.end):
         result = await _Reading(place, number + 1, journal, services).result()
@@ -96,7 +101,7 @@ Done = tuple[DocumentOpened | WindowRead | DocumentEnded, Model, str]
 
 
 class _DocumentTurn(Attempt[StepResult]):
-    """An attempt at a turn of the child that reads one document."""
+    """Base of the attempts at a turn of the child that reads one document."""
 
     def __init__(self, place: SubagentPlace, turn: int, journal: Journal, services: SubagentServices) -> None:
         super().__init__(journal)
@@ -110,14 +115,15 @@ class _DocumentTurn(Attempt[StepResult]):
 
     @abstractmethod
     async def work(self) -> Done:
-        """Perform the work of the turn.
+        """Perform the work of the turn. Return the observation, the value to store and its name in the
+        journal.
 
         Raises:
             DocumentNotFoundError: the document was deleted, or the user lost access to it.
         """
 
     async def read(self) -> None:
-        """Read the journal and the request."""
+        """Read the journal and the request, and open the indexes with the user's permissions."""
         await super().read()
         self._request = await self.journal.files.request()
         rows = RowsReadOnce(self._services.documents)
@@ -127,7 +133,7 @@ class _DocumentTurn(Attempt[StepResult]):
         self._content = SecuredIndex(self._services.content_index, self._request.user, rows)
 
     def stored_result(self) -> StepResult | None:
-        """Return the result of the turn if it is complete, or of the turn that ended the document."""
+        """Return the stored result of this turn, or else of the turn that ended the document, or None."""
         for line in self.journal.lines_of_child(self._place.step, self._place.index):
             if isinstance(line, DoneLine):
                 result = StepResult.from_payload(line.result)
@@ -136,7 +142,9 @@ class _DocumentTurn(Attempt[StepResult]):
         return None
 
     async def perform(self) -> StepResult:
-        """Perform the turn within the document's remaining token budget."""
+        """Perform the turn within the remaining token budget of the document, and store its value and
+        completion.
+        """
         place, (step, index) = self._place, (self._place.step, self._place.index)
         earlier = self.journal.reserved(step, index, self._turn)
         others = tokens_in(self.journal.lines_of_child(step, index)) - earlier
@@ -149,31 +157,33 @@ class _DocumentTurn(Attempt[StepResult]):
         try:
             observed, value, part = await self.work()
         except DocumentNotFoundError:
-            # The document is missing or no longer readable by this user, so none of its findings may be used.
+            # The document was deleted or the user lost access to it, so none of its findings may be used.
             value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
             observed, part = DocumentEnded(status="not_found"), _RESULT
         result = StepResult(observation=observed, tokens=self._budget.tokens)
-        # Store the value in a blob, however small it is, because every step reads the whole journal.
+        # Store every value in a blob, even a small one, because each step reads the whole journal.
         line = await self.journal.value_line(step, value, part, most_inline=0)
         await self._event_log.write(line, DoneLine(result=result.model_dump(mode="json")))
         return result
 
     async def result_after_end(self) -> StepResult:
-        """Return a result for a turn whose run has ended or no longer waits for this document."""
+        """Return the result to report if the run has ended or no longer waits for this document."""
         return StepResult(observation=RunClosed(), tokens=self._budget.tokens)
 
     async def result_after_error(self, error: GroundworkError) -> StepResult:
-        """Record the tokens that the attempt used, and return the failure."""
+        """Record the tokens that the attempt really used, and return the error as the result."""
         get_logger().warning(
             "step.failed", run_id=self._place.run_id, error_type=error.code, child=self._place.index
         )
         if self._event_log is not None and not isinstance(error, StaleAttemptError):
-            with suppress(GroundworkError):  # otherwise the whole reservation counts as used
+            with suppress(GroundworkError):  # if this fails, all reserved tokens count as used
                 await self._event_log.write(ReservedLine(tokens=self._budget.tokens))
         return StepResult(observation=step_failed(error, None), tokens=self._budget.tokens)
 
     def model(self, until: datetime) -> SummaryModel:
-        """Return the model, limited to the document's tokens and charged to the summary's owner."""
+        """Return the model for this document. It stops at `until` and at the token limit, and its calls are
+        charged to the user.
+        """
         charge = charge_to(self._owner.user.user_id, self._services.user_limits)
         metered = MeteredChatModel(
             self._services.chat_model, self._budget, reserve=self._reserve, charge=charge
@@ -181,7 +191,7 @@ class _DocumentTurn(Attempt[StepResult]):
         return SummaryModel(metered, self._order, self._settings, until)
 
     async def plan(self) -> DocumentPlan:
-        """Return the document's windows.
+        """Return the plan of the document, which lists its windows.
 
         Raises:
             NotFoundError: the document was not split into windows yet.
@@ -193,7 +203,7 @@ class _DocumentTurn(Attempt[StepResult]):
 
     @property
     def time(self) -> SummaryTime:
-        """The deadlines of the summary."""
+        """The deadlines for the parts of the summary."""
         return SummaryTime.of(self._settings.summaries, self._owner.created_at, self.journal.events)
 
     @property
@@ -215,7 +225,7 @@ class _DocumentTurn(Attempt[StepResult]):
 
 
 class _Opening(_DocumentTurn):
-    """Splits the document into windows."""
+    """Attempt at the turn that splits the document into windows."""
 
     async def work(self) -> Done:
         record = await self._documents.get(self._doc_id)
@@ -236,7 +246,7 @@ class _Opening(_DocumentTurn):
 
 
 class _Reading(_DocumentTurn):
-    """Reads one window."""
+    """Attempt at a turn that reads one window."""
 
     async def work(self) -> Done:
         until = self.time.read_until
@@ -247,17 +257,19 @@ class _Reading(_DocumentTurn):
         hits = await BlockLookup(self._content).get_many(plan.windows[number])
         hits = [hit for hit in hits if hit.doc_id == self._doc_id]
         if not hits:
-            # A new version has other blocks, or the blocks' permissions changed before the row's.
+            # The document has a new version with other blocks, or the blocks' permissions changed before
+            # those of the document's row.
             raise NotFoundError("The blocks of this window no longer exist.")
         output = await self.model(until).read(hits, {self._doc_id: record})
         return WindowRead(), proved_window(output, hits, plan.source_url), f"{_WINDOW}{number}"
 
 
 class _Merging(_DocumentTurn):
-    """Merges the findings of the windows that were read."""
+    """Attempt at the turn that merges the findings of all windows that were read."""
 
     async def work(self) -> Done:
-        await self._documents.get(self._doc_id)  # it may have become unreadable since the last window
+        # raises if the document has become unreadable since the last window
+        await self._documents.get(self._doc_id)
         plan = await self.plan()
         result = await self._merge_findings(plan, await read_windows(self.journal, self._place))
         return DocumentEnded(status=result.status), result, _RESULT
@@ -294,23 +306,23 @@ class _Merging(_DocumentTurn):
 
 
 def order_of(request: RunRequest) -> SummaryOrder:
-    """Return what the user ordered: documents, focus and language of the summary."""
+    """Return the order of a summary: its documents, focus and language."""
     assert request.summary is not None  # noqa: S101  # only summaries have these steps
     return request.summary
 
 
 async def document_plan(journal: Journal, place: SubagentPlace) -> DocumentPlan | None:
-    """Return a document's windows, or None if the child has not split it yet."""
+    """Return the plan of a document, or None if the child has not split the document into windows yet."""
     return await _find(journal, place, _PLAN, DocumentPlan)
 
 
 async def document_result_of(journal: Journal, place: SubagentPlace) -> DocumentResult | None:
-    """Return a child's stored result, or None."""
+    """Return the stored result of a document, or None if the child has stored none."""
     return await _find(journal, place, _RESULT, DocumentResult)
 
 
 async def read_windows(journal: Journal, place: SubagentPlace) -> list[WindowResult]:
-    """Return the windows read so far, in order."""
+    """Return the results of all windows that a child has read so far, in order."""
     lines = {
         int(line.part.removeprefix(_WINDOW)): line
         for line in reversed(_values(journal, place))
@@ -337,7 +349,8 @@ def _values(journal: Journal, place: SubagentPlace) -> list[ValueLine]:
 def windows_of(
     blocks: Sequence[tuple[str, int]], most_tokens: int, most_windows: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
-    """Return windows of block ids, and the number of blocks beyond the last allowed window.
+    """Divide the blocks of a document into windows of block ids. Also return the number of blocks beyond the
+    last allowed window.
 
     Args:
         blocks: (block id, tokens) in document order.
@@ -350,7 +363,8 @@ def windows_of(
 def document_result(
     plan: DocumentPlan, windows: Sequence[WindowResult], error_type: str | None = None
 ) -> DocumentResult:
-    """Return a document's status and warning. The findings are added by the caller.
+    """Return the result of a document with its status and warning, but without findings. The caller adds
+    them.
 
     Args:
         error_type: why the model could not merge the findings.

@@ -1,4 +1,5 @@
-"""Findings of a summary: verified, deduplicated, numbered for a model and selected by it. Pure.
+"""Checks the findings of a summary against the documents, removes repetitions, and numbers them for the
+model. Pure.
 
 Every statement of a model needs a quotation that occurs verbatim in a block of the document.
 """
@@ -27,7 +28,8 @@ MAX_TAGS = 8
 
 
 def proved_window(output: WindowSummary, hits: Sequence[Hit], source_url: str | None = None) -> WindowResult:
-    """Return the findings and metrics whose quotations occur in the window's blocks. The others are counted.
+    """Return the findings and metrics whose quotations occur in the blocks of the window, and the number of
+    the others.
 
     Args:
         hits: the window's blocks, all of one document.
@@ -65,7 +67,7 @@ def _proved_metric(output: WindowMetric, book: CitationBook, doc_id: str) -> Met
         return None
     unit = " ".join((output.unit or "").split())
     block = next(hit.content for hit in book.hits if hit.block_id == proof[0].block_id)
-    # Search the whole block, because the units of a table are in its header.
+    # Search the whole block for the unit, because the units of a table are in its header.
     occurs = bool(unit) and normalise(unit).lower() in normalise(block).lower()
     return Metric(
         name=name,
@@ -76,7 +78,7 @@ def _proved_metric(output: WindowMetric, book: CitationBook, doc_id: str) -> Met
 
 
 def without_repeats(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings without repeated texts or quotations, in order."""
+    """Return the findings in order, without those that repeat the text or the quotation of an earlier one."""
     seen: set[str] = set()
     distinct = []
     for finding in findings:
@@ -91,7 +93,9 @@ def without_repeats(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def without_repeated_metrics(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return the metrics without repeated name-value pairs of a document, in order."""
+    """Return the metrics in order, without those that repeat an earlier name, value and unit of the same
+    document.
+    """
     unique: dict[tuple[str, str, str, str], Metric] = {}
     for metric in metrics:
         key = (metric.citation.doc_id, metric.name.casefold(), normalise(metric.value), metric.unit or "")
@@ -100,19 +104,19 @@ def without_repeated_metrics(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def common_tags(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the most frequent tags; ties in order of appearance."""
+    """Return the tags that occur in the most groups, the most frequent first."""
     counts = Counter(tag for group in groups for tag in dict.fromkeys(group))
     return tuple(tag for tag, _ in counts.most_common(MAX_TAGS))
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct tags, in lower case, truncated and on one line."""
+    """Return the distinct tags in lower case, each sanitised, truncated and on one line."""
     cleaned = (readable(" ".join(tag.split())).strip(" #.,;").lower()[:MAX_TAG_CHARS] for tag in tags)
     return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:MAX_TAGS]
 
 
 def numbered_passages(findings: Sequence[Finding]) -> str:
-    """Return `<passages>` with each finding's escaped text, number (from 1) and file."""
+    """Render the findings as `<passages>`, each with its file name and a number, counted from 1."""
     rows = "\n".join(
         f'<passage number="{number}" document="{escape(finding.citation.filename)}">'
         f"{escape(finding.text, quote=False)}</passage>"
@@ -122,12 +126,14 @@ def numbered_passages(findings: Sequence[Finding]) -> str:
 
 
 def places(numbers: Iterable[int], count: int) -> tuple[int, ...]:
-    """Convert the model's numbers to distinct indexes (from 0); invalid numbers are dropped."""
+    """Convert numbers from the model (from 1) to distinct indexes (from 0). Drop numbers outside of 1 to
+    `count`.
+    """
     return tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= count))
 
 
 def statements_of(merged: Sequence[MergedStatement], count: int) -> tuple[Statement, ...]:
-    """Return the model's narrative with valid references only."""
+    """Convert the model's narrative to statements. References to findings that don't exist are dropped."""
     return tuple(
         Statement(text=text, findings=places(output.findings, count))
         for output in merged
@@ -136,11 +142,11 @@ def statements_of(merged: Sequence[MergedStatement], count: int) -> tuple[Statem
 
 
 def statements_without_model(findings: Sequence[Finding]) -> tuple[Statement, ...]:
-    """Return one statement per finding, as a narrative that needs no model."""
+    """Return each finding as a statement. Together they replace the narrative if the model fails."""
     return tuple(Statement(text=finding.text, findings=(place,)) for place, finding in enumerate(findings))
 
 
 def one_line(text: str) -> str:
-    """Return model text on one line, truncated at a word and sanitised."""
+    """Return a model text on one line, sanitised and truncated at a word boundary."""
     line = readable_line(text)
     return line if len(line) <= MAX_TEXT_CHARS else line[:MAX_TEXT_CHARS].rpartition(" ")[0] + " …"

@@ -1,4 +1,4 @@
-"""Limits of a summary: tokens and windows of each document, and deadlines for its parts. Pure.
+"""Limits of a summary: tokens and windows per document, and deadlines for its parts. Pure.
 
 Documents are read concurrently without a shared counter, so the tokens are divided in advance: each document
 gets an equal share and is read only as far as that lasts.
@@ -12,33 +12,35 @@ from shared.answering.budget import Budget
 from shared.platform.settings import SummarySettings
 from shared.runs.events import ResumedStatus, RunEvent
 
-# Tokens of the instructions, the schema and a focus of 2,000 characters.
+# Tokens of the instructions, the output schema and a focus of 2,000 characters.
 _PROMPT_TOKENS = 1500
-# Merging reads findings, which are much shorter than the windows. Not measured.
+# The tokens for reading divided by this are the tokens for merging, because findings are much shorter than
+# windows. Not measured.
 _MERGE_DIVISOR = 4
-# Model calls that a merge may always make, however small its share, to allow one retry.
+# Number of model calls for which a merge always has tokens. The second one allows a retry.
 _LEAST_CALLS = 2
-# Maximum share of the total time for each of the two merges. Not measured.
+# Maximum share of the total time that is reserved for each of the two merges. Not measured.
 _RESERVE = 0.25
-# Share of a document's time for merging, so that its result is stored before its child is ended.
+# Share of the time reserved for a merge that is left for storing a document's result before its child is
+# terminated.
 _STORE_SHARE = 0.1
 
 
 def most_windows(settings: SummarySettings, document_count: int) -> int:
-    """Return the maximum number of windows per document, at least one."""
+    """Return the maximum number of windows that are read per document. It is at least one."""
     share = Budget(settings.max_tokens).share(document_count)
     return max(1, min(settings.max_windows, share.max_tokens // _call_tokens(settings)))
 
 
 def document_tokens(settings: SummarySettings, document_count: int) -> int:
-    """Return the token limit of one document, which covers reading it and merging its findings."""
+    """Return the token limit of one document, for reading it and merging its findings."""
     share = Budget(settings.max_tokens).share(document_count, least_tokens=_call_tokens(settings))
     return share.max_tokens + merge_tokens(settings, document_count)
 
 
 def merge_tokens(settings: SummarySettings, document_count: int = 1) -> int:
-    """Return the token limit for merging the findings of one of several documents; by default, for merging
-    the results of all documents.
+    """Return the token limit for merging the findings of one of `document_count` documents, or by default for
+    merging all documents.
     """
     least_tokens = _LEAST_CALLS * _call_tokens(settings)
     return (
@@ -49,13 +51,13 @@ def merge_tokens(settings: SummarySettings, document_count: int = 1) -> int:
 
 
 def _call_tokens(settings: SummarySettings) -> int:
-    """Return the maximum tokens of one call, input and output."""
+    """Return the maximum number of input and output tokens of one model call."""
     return settings.window_tokens + _PROMPT_TOKENS + settings.output_tokens
 
 
 @dataclass(frozen=True)
 class SummaryTime:
-    """The deadlines for the parts of a summary, as datetimes with time zone.
+    """The deadlines for the parts of a summary, all with time zone.
 
     Attributes:
         read_until: no window is started later; the windows read by then are merged.
@@ -71,8 +73,7 @@ class SummaryTime:
 
     @classmethod
     def of(cls, settings: SummarySettings, created_at: datetime, events: Iterable[RunEvent]) -> "SummaryTime":
-        """Return the deadlines of a summary. If it was revived after a host failure, they are counted from
-        the revival.
+        """Return the deadlines of a summary. After a revival, they are counted from the time of the revival.
 
         Args:
             events: the journal so far.

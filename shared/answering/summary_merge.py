@@ -1,4 +1,5 @@
-"""The steps of a summary itself: choose the documents, merge what the children read, and commit the result.
+"""Performs the steps of a summary itself: choose the documents, merge the results of the children, and commit
+the summary.
 
 Permissions are checked before documents are merged and again before the result is sent. If the user lost
 access to a document in between, the summary is merged again without it.
@@ -49,12 +50,12 @@ from shared.runs.models import RunAnswer, RunRequest
 
 SUMMARY = "summary"
 MAX_KEY_FINDINGS = 20
-# Findings used of a document whose child stored no result.
+# Maximum number of findings taken from a document whose child stored no result.
 _EACH_UNFINISHED = 8
 
 
 async def open_summary(context: StepContext) -> DocumentsChosen:
-    """Store the ids of the children, one per document, and return them.
+    """Store the identities of the children, one per document, and return them.
 
     The step has no completion, so after a revival it runs again and the children get a new deadline.
     """
@@ -76,10 +77,10 @@ async def open_summary(context: StepContext) -> DocumentsChosen:
 
 
 async def merge_summary(context: StepContext) -> SummaryMerged:
-    """Stop the children, and store the summary of the complete and partial results of all documents."""
+    """Stop the children, merge the complete and partial results of all documents, and store the summary."""
     services, request = context.services, await context.request()
     await context.open()
-    # The mark of this step closes the children, so they can't append anything after this read.
+    # The start of this step closes the children's logs, so nothing can be appended to them after this read.
     journal = await read_journal(services.run_log, services.blobs, context.run_id)
     documents = await _readable_results(request, journal, services)
     used = [document for document in documents if document.status in ("done", "partial")]
@@ -113,7 +114,9 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
 
 
 async def commit_summary(context: StepContext, action: CommitSummary) -> RunClosed | SummaryStale:
-    """Send COMPLETE with the summary, or ERROR if no document could be summarised."""
+    """Send COMPLETE with the summary, or ERROR if no document could be summarised. If access to a used
+    document was lost, return SummaryStale instead.
+    """
     request = await context.request()
     outcome = await context.journal.get(action.merge_step, SummaryOutcome, SUMMARY)
     if set(outcome.used) - (await _readable(request, context.services)):
@@ -141,7 +144,7 @@ def _end(context: StepContext, request: RunRequest, outcome: SummaryOutcome) -> 
 
 
 async def _readable(request: RunRequest, services: AnsweringServices) -> set[str]:
-    """Return the documents of a summary that its owner may read now."""
+    """Return the ids of the documents of a summary that its owner may read now."""
     index = SecuredIndex(services.documents_index, request.user, services.documents)
     return set(await DocumentSearch(index).get_many(order_of(request).doc_ids))
 
@@ -149,7 +152,9 @@ async def _readable(request: RunRequest, services: AnsweringServices) -> set[str
 async def _readable_results(
     request: RunRequest, journal: Journal, services: AnsweringServices
 ) -> list[DocumentResult]:
-    """Return the children's results without documents that the user can no longer read."""
+    """Return one result per document. For a document that the owner can no longer read, its status is
+    `not_found`.
+    """
     (line, *_) = journal.value_lines(DOCUMENTS)
     places = (await journal.value(line, DocumentPlaces)).children
     pairs = zip(order_of(request).doc_ids, places, strict=True)
@@ -164,7 +169,9 @@ async def _readable_results(
 
 
 async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> DocumentResult:
-    """Return a child's result, or a partial one from the windows that it read if it failed or was late."""
+    """Return the stored result of a child. If there is none, return a partial result from the windows that it
+    has read.
+    """
     if (existing := await document_result_of(journal, place)) is not None:
         return existing
     plan = await document_plan(journal, place)
@@ -178,7 +185,7 @@ async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> Docume
     warning = f"{late} {result.warning}" if result.warning else late
     if result.status == "failed":
         return result.model_copy(update={"warning": warning})
-    # Take findings from every window, not only from the first ones.
+    # Take findings from every window rather than only from the first ones.
     each = max(1, _EACH_UNFINISHED // len(windows))
     findings = without_repeats(one for window in windows for one in window.findings[:each])
     return result.model_copy(
@@ -197,7 +204,9 @@ async def _result(doc_id: str, place: SubagentPlace, journal: Journal) -> Docume
 async def _merge_results(
     used: Sequence[DocumentResult], model: SummaryModel, services: AnsweringServices
 ) -> Narrative:
-    """Return the merged results of several documents. A single document's result needs no model."""
+    """Merge the results of all documents with the model. The result of a single document is returned
+    unchanged.
+    """
     if len(used) == 1:
         only = used[0]
         return Narrative(only.findings, only.statements, tuple(range(only.key_count)), only.tags)

@@ -1,4 +1,4 @@
-"""Model calls of a summary: read a window, select findings, write the narrative.
+"""Model calls of a summary: read a window, select findings, and write the narrative.
 
 More findings than fit into one call are halved group by group until they fit. If the model fails, the
 findings are shown without a narrative.
@@ -37,13 +37,13 @@ from shared.runs.models import SummaryOrder
 
 # Minimum time for a model call. Not measured.
 _LEAST_S = 1.0
-# Maximum number of findings shown if the model fails.
+# Maximum number of findings in a summary without a narrative, after the model failed.
 _MAX_SAMPLE = 12
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 
 class SummaryModel:
-    """The model for one summary.
+    """The prompts and call limits of one summary, with the model that answers them.
 
     Every method raises `DependencyError`, `ModelFixableError`, or `BudgetExceededError` if too few tokens
     remain.
@@ -52,18 +52,20 @@ class SummaryModel:
     def __init__(
         self, chat_model: ChatModel, order: SummaryOrder, settings: Settings, until: datetime
     ) -> None:
-        """Prepare the calls. None continues after `until`, a time with zone."""
+        """Configure the model for one summary. No call continues after `until`, a time with zone."""
         self._chat_model = chat_model
         self._order = order
         self._settings = settings
         self._until = until
 
     async def read(self, hits: Sequence[Hit], records: Mapping[str, DocumentRecord]) -> WindowSummary:
-        """Return the findings, metrics and tags that the model found in one window."""
+        """Have the model read one window, and return its findings, metrics and tags."""
         return await self._ask("summarise_window", documents_with_blocks(hits, records), WindowSummary)
 
     async def choose(self, findings: Sequence[Finding], most: int) -> tuple[int, ...]:
-        """Return the indexes of the `most` most important findings, in their original order."""
+        """Have the model select the most important findings, at most `most`. Return their indexes in
+        ascending order.
+        """
         limit = element("most", str(most))
         answer = await self._ask("summarise_choice", f"{limit}\n{numbered_passages(findings)}", FindingChoice)
         chosen = places(answer.numbers, len(findings))[:most]
@@ -72,7 +74,7 @@ class SummaryModel:
         return tuple(sorted(chosen))
 
     async def merge(self, findings: Sequence[Finding], tags: Sequence[str]) -> MergedSummary:
-        """Return a narrative over the findings."""
+        """Have the model write a narrative over the findings, with key findings and tags."""
         tag_element = element("tags", ", ".join(tags))
         return await self._ask(
             "summarise_merge", f"{tag_element}\n{numbered_passages(findings)}", MergedSummary
@@ -98,7 +100,9 @@ class SummaryModel:
 
 @dataclass(frozen=True)
 class Narrative:
-    """The selected findings and the narrative. `error_type` is set if the model failed."""
+    """A narrative and the findings that it refers to. `error_type` is set if the model failed and there is no
+    narrative.
+    """
 
     findings: tuple[Finding, ...]
     statements: tuple[Statement, ...]
@@ -110,8 +114,8 @@ class Narrative:
 async def reduce_findings(
     findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
 ) -> Narrative:
-    """Select the findings that fit into one call, and have the model write a narrative over them. If the
-    model fails, return a sample of the findings instead of raising.
+    """Have the model select as many findings as fit into one call, and write a narrative over them. If the
+    model fails, return a sample of the findings as statements.
 
     Args:
         most_tokens: maximum tokens of findings per call.
@@ -135,7 +139,9 @@ async def reduce_findings(
 
 
 def split(sizes: Sequence[int], most: int) -> list[range]:
-    """Return ranges of neighbours with at most `most` tokens in total; a larger item gets its own range."""
+    """Group consecutive items so that each group has at most `most` tokens, and return the index ranges. A
+    larger item forms a group by itself.
+    """
     pieces: list[range] = []
     start = total = 0
     for place, size in enumerate(sizes):
@@ -149,20 +155,20 @@ def split(sizes: Sequence[int], most: int) -> list[range]:
 
 
 async def _fewer_findings(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
-    """Have the model halve the findings, group by group, until they have at most `most_tokens`."""
+    """Have the model halve the findings, group by group, until they fit into `most_tokens`."""
     while len(groups := split([tokens_of(finding.text) for finding in findings], most_tokens)) > 1:
         chosen = await run_together(
             *(_better_half(findings[group.start : group.stop], model) for group in groups)
         )
         fewer = [finding for selection in chosen for finding in selection]
         if len(fewer) == len(findings):
-            return findings[:_MAX_SAMPLE]  # groups of a few huge findings can't be halved
+            return findings[:_MAX_SAMPLE]  # every group is a single huge finding, which can't be halved
         findings = fewer
     return findings
 
 
 async def _better_half(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
-    """Return the more important half of the findings, as the model selects it."""
+    """Have the model select the more important half of a group of findings."""
     if len(group) == 1:
         return list(group)
     return [group[place] for place in await model.choose(group, (len(group) + 1) // 2)]
@@ -171,7 +177,9 @@ async def _better_half(group: Sequence[Finding], model: SummaryModel) -> list[Fi
 def _without_narrative(
     findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str
 ) -> Narrative:
-    """Return a sample of the findings as statements, from the whole document rather than its beginning."""
+    """Return a narrative that consists of sample findings, taken at even intervals from the whole
+    document.
+    """
     step = max(1, -(-len(findings) // min(most_key, _MAX_SAMPLE)))
     sample = tuple(findings[::step])
     return Narrative(

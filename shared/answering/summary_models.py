@@ -1,4 +1,4 @@
-"""Models of summaries: values in the journal, model outputs, actions and observations of steps, and views.
+"""Models of summaries: journal values, model outputs, actions and observations of steps, and views.
 
 Actions and observations contain ids, counts and instants, never content.
 """
@@ -18,23 +18,25 @@ DocumentProgress = Literal["waiting", "running", "done", "partial", "not_found",
 
 
 class Finding(Model):
-    """A statement and the quotation that proves it. `citation.n` is numbered within its result."""
+    """A statement and the quotation that proves it. `citation.n` is its number within the result."""
 
-    text: str = Field(description="The statement.")
-    citation: Citation = Field(description="The quotation that proves it.")
+    text: str = Field(description="Text of the statement.")
+    citation: Citation = Field(description="Quotation that proves the statement.")
 
 
 class Metric(Model):
-    """A number stated by a document. `value` occurs verbatim in the quotation."""
+    """A number that a document states. `value` occurs verbatim in the quotation."""
 
-    name: str = Field(description="The measured quantity.")
-    value: str = Field(description="The number, as the document prints it.")
-    unit: str | None = Field(default=None, description="Unit, as the document prints it.")
-    citation: Citation = Field(description="The quotation that proves it.")
+    name: str = Field(description="Name of the measured quantity.")
+    value: str = Field(description="Number as printed in the document.")
+    unit: str | None = Field(
+        default=None, description=("Unit as printed in the document; null if there is none.")
+    )
+    citation: Citation = Field(description="Quotation that contains the number.")
 
 
 class DocumentPlan(Model):
-    """A document as found by its first step, divided into windows of block ids in page order.
+    """The plan for reading one document: its windows, as lists of block ids in document order.
 
     Attributes:
         left_out_blocks: number of blocks beyond the limit on windows.
@@ -51,7 +53,7 @@ class DocumentPlan(Model):
 
 
 class WindowResult(Model):
-    """The proved findings and metrics of one window.
+    """The verified findings and metrics of one window.
 
     Attributes:
         dropped: number of findings and metrics without a verbatim quotation.
@@ -64,7 +66,7 @@ class WindowResult(Model):
 
 
 class Statement(Model):
-    """Part of a summary's text, and the indexes (from 0) of the findings that it is based on."""
+    """Part of a summary's text, with the indexes (from 0) of the findings that support it."""
 
     text: str
     findings: tuple[int, ...] = ()
@@ -91,14 +93,16 @@ class DocumentResult(Model):
 
 
 class SummarisedDocument(Model):
-    """Whether and how far a document was summarised. Missing and forbidden documents look the same: only
-    the id is shown.
-    """
+    """Whether and how completely a document was summarised. Missing and forbidden documents look the same."""
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(default="", description="Name of the file.")
-    status: DocumentOutcome = Field(description="Status.")
-    warning: str | None = Field(default=None, description="What is missing, for users.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(
+        default="", description=("Name of the file; empty if the document is missing or forbidden.")
+    )
+    status: DocumentOutcome = Field(description="How completely the document was summarised.")
+    warning: str | None = Field(
+        default=None, description=("Sentences for users about what is missing; null if nothing is.")
+    )
 
 
 class SummaryResult(Model):
@@ -110,18 +114,22 @@ class SummaryResult(Model):
     """
 
     summary: str = ""
-    key_findings: tuple[Finding, ...] = Field(default=(), description="Key findings with their proofs.")
-    metrics: tuple[Metric, ...] = Field(default=(), description="Numbers that the documents state.")
-    tags: tuple[str, ...] = Field(default=(), description="Categories of the content.")
-    citations: tuple[Citation, ...] = Field(
-        default=(), description="Quotations with their places, in the order of their numbers."
+    key_findings: tuple[Finding, ...] = Field(
+        default=(), description=("Key findings, each with the quotation that proves it.")
     )
-    documents: tuple[SummarisedDocument, ...] = Field(default=(), description="The outcome of each document.")
+    metrics: tuple[Metric, ...] = Field(
+        default=(), description=("Numbers that the documents state, each with its quotation.")
+    )
+    tags: tuple[str, ...] = Field(default=(), description="Tags that categorise the content.")
+    citations: tuple[Citation, ...] = Field(
+        default=(), description="Quotations that prove the summary, in the order of their numbers."
+    )
+    documents: tuple[SummarisedDocument, ...] = Field(default=(), description="Outcome of each document.")
     warnings: tuple[str, ...] = ()
 
 
 class SummaryOutcome(Model):
-    """The result of a summary, with the reason if none of its documents could be summarised.
+    """The result of a summary, and the error if no document could be summarised.
 
     Attributes:
         used: the documents that contributed.
@@ -134,56 +142,69 @@ class SummaryOutcome(Model):
 
 
 class ChildView(Model):
-    """The progress of one document."""
+    """Progress of the child that reads one document."""
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(default="", description="Name of the file.")
-    status: DocumentProgress = Field(description="Status.")
-    windows: int = Field(default=0, description="Number of parts; 0 until it is known.")
-    windows_done: int = Field(default=0, description="Number of parts read.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(default="", description="Name of the file; empty until the document was opened.")
+    status: DocumentProgress = Field(description="Progress of the document.")
+    windows: int = Field(default=0, description="Number of windows; 0 until it is known.")
+    windows_done: int = Field(default=0, description="Number of windows read so far.")
 
 
 class SummaryView(Model):
-    """A summary as shown to its owner, with `result` once it is completed.
+    """A summary as shown to its owner. `result` is null while it is running.
 
     Attributes:
         progress: 0-1, by windows read.
     """
 
-    summary_id: str = Field(description="The summary.")
-    status: SummaryStatus = Field(description="Status.")
-    focus: str = Field(default="", description="The question it focuses on; may be empty.")
-    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
-    created_at: datetime = Field(description="When it was created.")
-    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
+    summary_id: str = Field(description="Id of the summary.")
+    status: SummaryStatus = Field(description="Status of the summary.")
+    focus: str = Field(
+        default="", description=("Question that the summary focuses on; empty if there is none.")
+    )
+    language: str | None = Field(
+        default=None,
+        description=("Requested language, an ISO 639-1 code; null for the language of the documents."),
+    )
+    created_at: datetime = Field(description="Time when the summary was created.")
+    finished_at: datetime | None = Field(
+        default=None, description=("Time when the summary ended; null until then.")
+    )
     progress: float = 0.0
-    children: tuple[ChildView, ...] = Field(default=(), description="Status of each document.")
-    result: SummaryResult | None = Field(default=None, description="The summary, once it is completed.")
-    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
+    children: tuple[ChildView, ...] = Field(default=(), description="Progress of each document.")
+    result: SummaryResult | None = Field(
+        default=None, description=("Result of the summary; null while it is running.")
+    )
+    error: str | None = Field(
+        default=None, description=("Sentence for users about why the summary failed; null if it did not.")
+    )
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
-    status_url: str = Field(description="URL of its progress.")
+    status_url: str = Field(description="URL that returns the progress of the summary.")
 
 
 class SummaryItem(Model):
-    """A summary in a list. GET /api/summaries/{summary_id} returns its result."""
+    """A summary in a list, without its result, which GET /api/summaries/{summary_id} returns."""
 
-    summary_id: str = Field(description="The summary.")
-    status: SummaryStatus = Field(description="Status.")
-    focus: str = Field(description="The question it focuses on; may be empty.")
-    language: str | None = Field(description="ISO 639-1 code of its language.")
-    document_count: int = Field(description="Number of documents.")
-    created_at: datetime = Field(description="When it was created.")
-    finished_at: datetime | None = Field(description="When it ended; null until then.")
+    summary_id: str = Field(description="Id of the summary.")
+    status: SummaryStatus = Field(description="Status of the summary.")
+    focus: str = Field(description="Question that the summary focuses on; empty if there is none.")
+    language: str | None = Field(
+        description=("Requested language, an ISO 639-1 code; null for the language of the documents.")
+    )
+    document_count: int = Field(description="Number of documents to summarise.")
+    created_at: datetime = Field(description="Time when the summary was created.")
+    finished_at: datetime | None = Field(description="Time when the summary ended; null until then.")
     error_type: str | None = Field(description="Code of the error; null if there is none.")
-    status_url: str = Field(description="URL of its progress.")
+    status_url: str = Field(description="URL that returns the progress of the summary.")
 
 
 class SummaryList(Model):
-    """Response of GET /api/summaries, newest first."""
+    """Response of GET /api/summaries, with the newest summaries first."""
 
     summaries: tuple[SummaryItem, ...] = Field(description="Summaries on this page.")
     count: int = Field(description="Number of summaries on this page.")
-    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last page.")
 
 
 class WindowFinding(Model):
@@ -234,19 +255,21 @@ class MergedSummary(Model):
 
 
 class DocumentPlaces(Model):
-    """The children of a summary, one for each of its documents, in order."""
+    """The children that read the documents of a summary, in the order of the documents."""
 
     children: tuple[SubagentPlace, ...]
 
 
 class OpenDocument(Model):
-    """Split a document into windows."""
+    """Action that splits a document into windows."""
 
     kind: Literal["open_document"] = "open_document"
 
 
 class ReadWindows(Model):
-    """Read the windows from `first` up to, but not including, `end`. Those already read are skipped."""
+    """Action that reads the windows from `first` up to but excluding `end`. Windows that were already read
+    are skipped.
+    """
 
     kind: Literal["read_windows"] = "read_windows"
     first: int
@@ -254,7 +277,7 @@ class ReadWindows(Model):
 
 
 class ReduceDocument(Model):
-    """Merge the findings of a document's windows."""
+    """Action that merges the findings of a document's windows."""
 
     kind: Literal["reduce_document"] = "reduce_document"
     window_count: int
@@ -265,7 +288,7 @@ DocumentAction = OpenDocument | ReadWindows | ReduceDocument
 
 
 class DocumentsChosen(Model):
-    """The documents are chosen; next, a child reads each of them.
+    """Observation after the documents were chosen, so that a child must now read each of them.
 
     Attributes:
         until: time with zone at which unfinished children are terminated.
@@ -280,7 +303,7 @@ class DocumentsChosen(Model):
 
 
 class DocumentOpened(Model):
-    """The document was split into windows."""
+    """Observation after the document was split into windows."""
 
     is_last: ClassVar[bool] = False
     kind: Literal["document_opened"] = "document_opened"
@@ -289,14 +312,14 @@ class DocumentOpened(Model):
 
 
 class WindowRead(Model):
-    """A window was read; its findings are in the journal."""
+    """Observation after one window was read. Its findings are stored in the journal."""
 
     is_last: ClassVar[bool] = False
     kind: Literal["window_read"] = "window_read"
 
 
 class WindowsRead(Model):
-    """A range of windows was processed.
+    """Observation after all windows of a range were processed.
 
     Attributes:
         again: number of failed windows that may succeed if they are read again.
@@ -310,7 +333,7 @@ class WindowsRead(Model):
 
 
 class DocumentEnded(Model):
-    """The document's result is in the journal."""
+    """Observation after the result of the document was stored in the journal."""
 
     is_last: ClassVar[bool] = True
     kind: Literal["document_ended"] = "document_ended"
@@ -318,15 +341,15 @@ class DocumentEnded(Model):
 
 
 class SummaryMerged(Model):
-    """The summary of all documents is in the journal."""
+    """Observation after the summary of all documents was stored in the journal."""
 
     is_last: ClassVar[bool] = True
     kind: Literal["summary_merged"] = "summary_merged"
 
 
 class SummaryStale(Model):
-    """The user has lost access to a document since the summary was merged, so it must be merged again without
-    that document.
+    """Observation after the user lost access to a document of the merged summary, so that it must be merged
+    again without the document.
     """
 
     is_last: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Rendering of a summary: narrative, citations and warnings. Pure."""
+"""Renders the result of a summary: its narrative, its citations and its warnings. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation
 
 MAX_METRICS = 60
-# Statements per paragraph. Longer paragraphs are hard to read.
+# Maximum number of statements per paragraph. Longer paragraphs are hard to read.
 _PARAGRAPH = 3
 
 
 @dataclass
 class _Numbers:
-    """Numbers citations in order of appearance; repeated quotations keep their number."""
+    """Citations numbered in order of appearance. A repeated quotation keeps its number."""
 
     citations: list[Citation] = field(default_factory=list)
     _known: dict[tuple[str, str], Citation] = field(default_factory=dict)
@@ -47,7 +47,8 @@ def summary_result(
     warnings: Sequence[str],
     messages: Messages = ENGLISH,
 ) -> SummaryResult:
-    """Return the result of the whole summary.
+    """Build the result of a summary from its statements and findings, with citations numbered in order of
+    appearance.
 
     Args:
         findings: referenced by index in statements and `key_places`.
@@ -81,7 +82,7 @@ def summary_result(
 
 
 def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryResult:
-    """Return a stored result without the documents in `closed`, which the reader may no longer read.
+    """Return a stored result as a reader may see it who can no longer read the documents in `closed`.
 
     The narrative covers all documents together, so it is withheld entirely.
     """
@@ -104,7 +105,7 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
 
 
 def not_found(doc_id: str) -> str:
-    """Return the warning for a document that is missing or forbidden."""
+    """Return the warning for a missing or forbidden document. It is the same for both."""
     return f"There is no document {doc_id[:64]!r}."
 
 

@@ -1,4 +1,4 @@
-"""Operations on summaries for their callers: begin, view and list. A summary is a run without a thread.
+"""Operations on summaries: begin, view and list them. A summary is a run without a thread.
 
 It is cancelled, revived, purged and erased as a run: see `run_end`, `revival`, `retention` and `erasure`.
 """
@@ -45,7 +45,7 @@ from shared.runs.run_state import fold
 
 
 def new_summary_id(user: UserContext, services: AnsweringServices) -> str:
-    """Return an id for a new summary. Ids sort newest first."""
+    """Return an id for a new summary. In the order of their ids, newer summaries come first."""
     key = services.settings.identity.owner_id_key
     return dated_id(user.user_id, key, datetime.now(UTC), secrets.token_hex(4))
 
@@ -57,7 +57,8 @@ async def begin_summary(
     summary_id: str | None = None,
     origin: str = "",
 ) -> RunRecord:
-    """Store the request and the first event. The caller then starts the orchestration unless it exists.
+    """Store the request, the first event and the record of a summary. The caller then starts the
+    orchestration unless it exists.
 
     Args:
         summary_id: of a summary that may exist already; None = a new one.
@@ -87,7 +88,7 @@ async def begin_summary(
     )
     try:
         await services.runs.create(record)
-    except ConflictError:  # created by an earlier or concurrent attempt
+    except ConflictError:  # an earlier or concurrent attempt at this request created the record
         return await services.runs.get(request.run_id) or record
     return record
 
@@ -107,7 +108,8 @@ async def renew_summary(record: RunRecord, user: UserContext, services: Answerin
 
 
 async def view_summary(record: RunRecord, services: AnsweringServices, reader: UserContext) -> SummaryView:
-    """Return a summary as it is now, without documents that the reader can no longer read.
+    """Return the current view of a summary, without the contents of documents that the reader can no longer
+    read.
 
     Raises:
         NotFoundError: the summary is being deleted.
@@ -146,7 +148,7 @@ async def view_summary(record: RunRecord, services: AnsweringServices, reader: U
 async def list_summaries(
     user: UserContext, services: AnsweringServices, limit: int, cursor: str = ""
 ) -> SummaryList:
-    """Return the user's summaries, newest first.
+    """Return a page of the user's summaries, newest first.
 
     Args:
         cursor: id of the last summary of the previous page.
@@ -171,7 +173,7 @@ async def list_summaries(
 async def _list_item(record: RunRecord, services: AnsweringServices) -> SummaryItem | None:
     try:
         request = await RunFiles(services.blobs, record.run_id).request()
-    except NotFoundError:  # being deleted
+    except NotFoundError:  # the summary is being deleted
         return None
     record = await current_record(record, services.run_log)
     order = order_of(request)
@@ -199,7 +201,7 @@ async def _child_views(order: SummaryOrder, journal: Journal) -> Sequence[ChildV
 
 
 def _child_view(doc_id: str, place: SubagentPlace, journal: Journal) -> ChildView:
-    """Return the progress of a child from the completions of its turns."""
+    """Return the progress of one document, derived from the completed turns of its child."""
     lines = journal.lines_of_child(place.step, place.index)
     done = [StepResult.from_payload(line.result).observation for line in lines if isinstance(line, DoneLine)]
     opened = next((one for one in done if isinstance(one, DocumentOpened)), None)
@@ -216,8 +218,8 @@ def _child_view(doc_id: str, place: SubagentPlace, journal: Journal) -> ChildVie
 
 
 def _progress(children: Sequence[ChildView]) -> float:
-    """Return the mean progress of the documents, so that a long document doesn't hide the progress of the
-    others.
+    """Return the mean progress of the documents, from 0 to 1. Each counts equally, so a long document doesn't
+    hide the progress of the others.
     """
     shares = [
         child.windows_done / child.windows

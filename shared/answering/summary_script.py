@@ -1,4 +1,4 @@
-"""The script of a summary and of the children that read its documents. Pure."""
+"""The scripts of a summary and of the children that read its documents. Pure."""
 
 from collections.abc import Callable
 from math import ceil
@@ -29,18 +29,21 @@ from shared.answering.summary_models import (
 from shared.platform.errors import ConflictError
 from shared.runs.models import ChildStatus
 
-# Maximum number of steps that read a document's windows. Every step replays the whole history.
+# Maximum number of steps that read the windows of one document. More would slow it down, because every step
+# replays the whole history.
 MAX_RANGES = 24
-# Concurrent steps per document. The model endpoint is the bottleneck. Not measured.
+# Number of concurrent steps per document. The model endpoint is the bottleneck. Not measured.
 AT_ONCE = 2
-# Pauses between attempts at failed windows. A service has often recovered by then.
+# Pauses in seconds before failed windows are read again. A service has often recovered by then.
 PAUSES_S = (5.0, 20.0)
-# Attempts at a merge. A second one is needed only if the user loses access to a document during the first.
+# Maximum number of merges. The first is repeated only if the user loses access to a document before the
+# summary is committed.
 MAX_MERGES = 3
 
 
 class DocumentSummary:
-    """The agent that summarises documents: a child reads each, then their findings are merged and committed.
+    """The agent that summarises documents. A child reads each document; then the results are merged and
+    committed.
 
     A child that fails or is late is left out with a warning, and the windows that it had read are used.
 
@@ -55,20 +58,22 @@ class DocumentSummary:
         self._tokens = 0
 
     def first_step(self) -> Script[Observation]:
-        """Choose the documents."""
+        """Choose the documents, and store the identities of their children."""
         return (yield from self._perform("commit", lambda tries: OpenSummary(step=self.step, tries=tries)))
 
     def next_step(self, observation: Observation) -> Script[Observation]:
-        """Merge the documents' results."""
+        """Merge the results of the documents."""
         self.phase = "merge"
         return (yield from self._perform("commit", lambda tries: MergeSummary(step=self.step, tries=tries)))
 
     def record(self, observation: Observation) -> None:
-        """Count the children's step number. Their results are in the journal."""
+        """Advance the step number past that of the children. Their results are in the journal."""
         self.step += 1
 
     def close(self, observation: Observation) -> Script[RunEnd]:
-        """Commit the summary, or report the failure. If it has become stale, merge it again first."""
+        """Commit the summary, or report its failure. A summary that has become stale is merged again
+        first.
+        """
         for merges in range(1, MAX_MERGES + 1):
             if not isinstance(observation, SummaryMerged):
                 break
@@ -94,7 +99,7 @@ class DocumentSummary:
         return ReportFailure(step=self.step, tries=tries, error_type=error_type, message=message, hints=hints)
 
     def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
-        """Perform a step, with retries if they may help."""
+        """Perform a step, and retry it after failures that a retry may resolve."""
 
         def attempt(tries: int, delay_s: float) -> Script[Observation]:
             result: StepResult = yield Step(action(tries), self._tokens, delay_s)
@@ -106,7 +111,7 @@ class DocumentSummary:
 
 
 class DocumentReader:
-    """A child that reads one document: it splits the document into windows, reads them in parallel, and
+    """The agent that reads one document. It splits the document into windows, reads them in parallel, and
     merges their findings.
     """
 
@@ -120,7 +125,7 @@ class DocumentReader:
         return result.observation
 
     def next_step(self, observation: Observation) -> Script[Observation]:
-        """Read the windows, again after a pause if some failed, and merge their findings."""
+        """Read all windows, read failed ones again after a pause, and merge the findings."""
         assert isinstance(observation, DocumentOpened)  # noqa: S101  # anything else is the last observation
         size = max(1, ceil(observation.window_count / MAX_RANGES))
         ranges = tuple(
@@ -139,10 +144,10 @@ class DocumentReader:
         return result.observation
 
     def record(self, observation: Observation) -> None:
-        """Do nothing: this agent has no children and asks no user."""
+        """Do nothing, because this agent has no children and never asks the user."""
 
     def close(self, observation: Observation) -> Script[SubagentEnd]:
-        """Return the end. The document's result is in the journal."""
+        """Return the end of the child. The result of its document is in the journal."""
         yield from ()
         status: ChildStatus = "failed"
         if isinstance(observation, DocumentEnded) and observation.status != "not_found":
@@ -151,7 +156,7 @@ class DocumentReader:
 
 
 def _may_help(observation: Observation) -> bool:
-    """Return whether reading a range of windows again may read more of them."""
+    """Return whether this observation reports failures that another attempt at the windows may resolve."""
     if isinstance(observation, StepFailed):
         return observation.retryable
     return isinstance(observation, WindowsRead) and observation.again > 0

@@ -1,4 +1,4 @@
-"""The spans of a run and its sub-agents, recorded from stored data after the run has ended.
+"""Records the trace spans of a run and its sub-agents from stored data after the run has ended.
 
 Span ids are known from the beginning, so child spans may have been recorded long before. Never raises, since
 tracing must not fail a run.
@@ -20,7 +20,7 @@ from shared.runs.run_store import RunStore
 
 
 async def record_end(run_id: str, link: TraceLink, services: SubagentServices, runs: RunStore) -> None:
-    """Record the spans of a run that has ended.
+    """Record the trace spans of a run that has ended. Do nothing if tracing is off.
 
     Args:
         link: the orchestration's position in a trace.

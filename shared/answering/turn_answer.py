@@ -1,5 +1,5 @@
-"""The answer of one turn of the main agent: the writer that proves and streams it, and the `RunAnswer` made
-of what was written, even if the model failed.
+"""The answer of one turn of the main agent, which is streamed and proved while the model writes, and which
+survives a failure of the model.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from shared.runs.event_log import EventLog
 from shared.runs.models import RunAnswer
 from shared.runs.step_time import StepTime
 
-# Time limit of one search by name for documents missing from the first search, which takes 10 ms.
+# Time limit of one search for documents with the same file names, which takes 10 ms.
 _SHARED_NAMES_S = 1.0
 
 
 class TurnAnswer:
-    """The answer of one turn. `open` creates its writer, which continues the answer of earlier turns."""
+    """The answer of one turn. `open` creates its writer, which continues the answer of the earlier turns."""
 
     def __init__(self, context: StepContext, question: TurnQuestion, time: StepTime) -> None:
         self._context = context
@@ -41,7 +41,9 @@ class TurnAnswer:
         self._time = time
 
     async def open(self, event_log: EventLog) -> AnswerWriter:
-        """Create and return the writer, from the evidence that is known now."""
+        """Create the writer of the answer, which checks it against the evidence known now, and return the
+        writer.
+        """
         context, question, results = self._context, self._question, self._question.before.results
         evidence = question.shown
         book = CitationBook(
@@ -68,7 +70,7 @@ class TurnAnswer:
         return self.writer
 
     def current(self, *, truncated: bool = False, warnings: tuple[str, ...] = ()) -> RunAnswer:
-        """Return the answer as written so far."""
+        """Return the answer as far as it is written."""
         writer, question = self.writer, self._question
         gap = writer.gaps[0] if writer.gaps else None
         return RunAnswer(
@@ -87,7 +89,7 @@ class TurnAnswer:
         )
 
     def complete(self, *, is_cut: bool) -> RunAnswer:
-        """Return the finished answer, with the questions that it suggests.
+        """Return the finished answer, with suggested follow-up questions unless it is cut off or abstains.
 
         Args:
             is_cut: whether the model reached its output limit.
@@ -104,8 +106,8 @@ class TurnAnswer:
         return answer.model_copy(update={"next_questions": suggested})
 
     def after_failure(self, error: GroundworkError, tries: int) -> Turn:
-        """Return the final turn after a model failure. Its answer has the proved sentences that were already
-        written, or quotations from the evidence.
+        """Return the last turn after a model failure. Its answer consists of the complete sentences already
+        written, or else of quotations from the evidence.
 
         Args:
             tries: number of earlier failed attempts at the step.
@@ -120,10 +122,10 @@ class TurnAnswer:
         get_logger().warning("answer.degraded", run_id=self._context.run_id, error_type=error.code)
         evidence = question.shown
         if question.request.agent and not (evidence.blocks or evidence.records or writer.draft.text):
-            raise error  # no evidence to quote; custom agents may not use documents at all
+            raise error  # there is nothing to quote, and custom agents may not use documents at all
         before = question.before.turns[-1] if question.before.turns else None
         if before and before.gaps and writer.draft.text == before.answer.text:
-            for gap in before.gaps:  # the model has not read the evidence found for them
+            for gap in before.gaps:  # the model failed before it could read the evidence found for these gaps
                 writer.show_gap(gap)
             return Turn(said="", answer=self.current(), is_last=True)
         warning = words.late if isinstance(error, CallTimeoutError) else words.broken
@@ -135,7 +137,7 @@ class TurnAnswer:
         return Turn(said="", answer=answer, is_last=True)
 
     def _quotations(self, error: GroundworkError) -> RunAnswer:
-        """Return an answer that only quotes the evidence."""
+        """Return an answer that consists only of quotations from the evidence."""
         question, words, book = self._question, self._question.words, self.writer.book
         is_late = isinstance(error, CallTimeoutError | BudgetExceededError)
         warning = words.not_written_in_time if is_late else words.not_written
@@ -153,8 +155,8 @@ class TurnAnswer:
         )
 
     async def _shared_names(self) -> Collection[str]:
-        """Return the file names in the evidence that several documents share, or all file names if the lookup
-        fails.
+        """Return the file names in the evidence that several documents share. If the lookup fails, return all
+        names that might be shared.
         """
         question = self._question
         names = {hit.filename for hit in (*question.shown.blocks, *question.collected.proofs)}

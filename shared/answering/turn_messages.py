@@ -1,5 +1,5 @@
-"""Messages and tools of a turn of the main agent: the question with its evidence, then each earlier turn with
-its results.
+"""Builds the messages and tools of a turn of the main agent: the question with its evidence, then each
+earlier turn with its results.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from shared.tools.registry import tool_definition
 
 
 async def turn_messages(question: TurnQuestion, services: AnsweringServices, advice: str) -> list[Message]:
-    """Return the messages of a turn. Those of an earlier turn are a prefix of them.
+    """Return the messages of a turn. They begin with the messages of the previous turn, so the endpoint can
+    cache that prefix.
 
     Args:
         advice: advice of the delegation policy; empty = none.
@@ -36,13 +37,13 @@ async def turn_messages(question: TurnQuestion, services: AnsweringServices, adv
         calls = tuple(item.call for item in turn.calls)
         messages += [Message(role="assistant", text=turn.said, tool_calls=calls), *results.messages]
         if requested := await _pictures(results.figures, services):
-            # The protocol allows no pictures in tool results, so they follow in a user message.
+            # Tool results can't contain pictures, so the pictures follow in a user message.
             messages.append(Message(role="user", text="The pictures asked for:", pictures=requested))
     return messages
 
 
 def turn_tools(question: TurnQuestion, services: AnsweringServices) -> list[ToolDefinition]:
-    """Return the definitions of the tools that the question allows."""
+    """Return the definitions of the tools that the model may call for this question."""
     own = services.own_tools
     return [own[name].definition if name in own else tool_definition(name) for name in question.tools]
 

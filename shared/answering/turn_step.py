@@ -1,4 +1,5 @@
-"""A turn as a step of the script, with the delegation before it and the action that follows.
+"""Performs a turn of the main agent as a step, with the delegation decision before it and the action after
+it.
 
 Before the first turn the delegation policy decides whether sub-agents work on the question. A turn may end
 with a question to the user or a delegation. Both are stored before the script continues.
@@ -54,7 +55,9 @@ MAX_REFUSAL_CHARS = 2000
 
 
 async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
-    """Take the model's turn, or choose sub-agents that work on the question first."""
+    """Take a turn of the main agent, unless the policy decides to let sub-agents work on the question
+    first.
+    """
     turn = await context.journal.find(action.step, Turn, "turn")
     first: list[RunEvent] = []
     question = await _question(context, action, first)
@@ -65,26 +68,30 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
         if (wait := await _wait_before_turn(context, outcome)) is not None:
             return await context.complete(wait, outcome.event)
         first.append(outcome.event)
-        # If the model has whole documents, a sub-agent would only read them again.
+        # If the prompt contains the whole documents, a sub-agent would only read them again.
         advice = "" if question.collected.evidence.is_whole else outcome.advice
     turn = turn or await _repeat_allowed_delegation(context, action, question.before)
     if turn is None:
         attempt = AnswerTurn(context, action, question, time, first=first, advice=advice)
         turn = await attempt.store(await agent_turn.take_turn(attempt))
-    else:  # an earlier attempt stored this turn, but its text was withdrawn
+    else:  # an earlier attempt stored this turn, but the text that it showed was withdrawn
         await context.open()
         await context.show(turn.answer)
     return await _complete(context, question, time, turn)
 
 
 def _needs_decision(action: TakeTurn, question: TurnQuestion) -> bool:
-    """Return whether the policy must decide on the question itself: once, before its first turn."""
+    """Return whether the policy must decide if sub-agents work on the question. It decides only before the
+    first turn.
+    """
     is_first = not action.delegation_step and not action.earlier
     return is_first and Delegate.name in question.tools and not question.collected.evidence.tables
 
 
 async def _complete(context: StepContext, question: TurnQuestion, time: StepTime, turn: Turn) -> Observation:
-    """Complete the step of a stored turn: start the sub-agents or ask the question that the turn requests."""
+    """Complete the step after its turn was stored. If the turn requests it, start sub-agents or ask the
+    user.
+    """
     events: list[RunEvent] = []
     if (call := delegation_of(turn)) is not None and not turn.asks_consent:
         outcome = await _delegation(context, question, time, call)
@@ -101,7 +108,7 @@ async def _complete(context: StepContext, question: TurnQuestion, time: StepTime
 
 
 async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent]) -> TurnQuestion:
-    """Return the question with all evidence that the user may currently read.
+    """Return the input of the turn, with all evidence that the user may currently read.
 
     Args:
         first: receives the events of a reply that arrived since the last turn.
@@ -125,7 +132,8 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
 async def _apply_replies(
     context: StepContext, action: TakeTurn, before: EarlierTurns, stored: StoredPlan, first: list[RunEvent]
 ) -> StoredPlan:
-    """Return the plan with the permissions of the user who replied.
+    """Apply the user's replies to earlier turns, and return the plan with the permissions of the user who
+    replied.
 
     The events of the reply are appended to `first`.
     """
@@ -146,7 +154,7 @@ async def _apply_replies(
 
 
 def web_consent_of(context: StepContext, request: RunRequest, before: EarlierTurns) -> bool | None:
-    """Return whether the web may be used; None if the user has to be asked first."""
+    """Return whether the web may be used, or None if the user must be asked first."""
     preset = context.services.settings.answering.web_consent
     return consent_of(preset, request.conversation.web_allowed, before.web_allowed)
 
@@ -154,7 +162,8 @@ def web_consent_of(context: StepContext, request: RunRequest, before: EarlierTur
 async def _repeat_allowed_delegation(
     context: StepContext, action: TakeTurn, before: EarlierTurns
 ) -> Turn | None:
-    """Return a turn that repeats a delegation delayed until web consent was granted, or None without one.
+    """Return a turn that repeats a delegation which had to wait for consent to use the web, or None if there
+    is none.
 
     The repeated call becomes this step's turn, without a model call.
     """
@@ -171,7 +180,7 @@ async def _repeat_allowed_delegation(
 
 
 def _clarification(context: StepContext, turn: Turn) -> Clarification | None:
-    """Return the turn's question to the user, or None if there is none."""
+    """Return the question with which the turn ends, for the user, or None if it asks nothing."""
     parameters = question_of(turn)
     if parameters is None and not turn.asks_consent:
         return None
@@ -185,7 +194,7 @@ def _clarification(context: StepContext, turn: Turn) -> Clarification | None:
 async def _delegation(
     context: StepContext, question: TurnQuestion, time: StepTime, call: DelegateParameters | None = None
 ) -> DelegationOutcome:
-    """Return the policy's decision on the question, or on a call of the model."""
+    """Return the policy's decision about the question, or about the `delegate` call of the model."""
     delegation_request = DelegationRequest(
         question.request,
         question.stored,
@@ -202,11 +211,11 @@ async def _delegation(
 async def _wait_before_turn(
     context: StepContext, outcome: DelegationOutcome, *, by_model: bool = False
 ) -> SubagentsChosen | DelegationDeferred | None:
-    """Return the observation that makes the run wait before the model's next turn: for sub-agents, whose
-    tasks are stored, or for another decision. Return None if the turn follows at once.
+    """Return the observation that makes the run wait before the next turn, for sub-agents or for another
+    decision. Return None if the next turn can follow immediately.
     """
     if outcome.delegation is not None and outcome.until is not None:
-        # Append the attempt's mark first: a value stored before it would remain valid for other attempts.
+        # Append the attempt's start first. A value stored before it would also count for later attempts.
         await context.open_if_needed()
         await context.keep(outcome.delegation, DELEGATION)
         return SubagentsChosen(children=outcome.starts, until=outcome.until, by_model=by_model)
@@ -214,7 +223,9 @@ async def _wait_before_turn(
 
 
 def _observation_of(turn: Turn, expires_at: datetime | None = None) -> Observation:
-    """Convert a turn to the step's observation. `expires_at` is set if the turn asked the user a question."""
+    """Return the observation of a step that took this turn. `expires_at` is set if the turn asked the
+    user.
+    """
     if turn.is_last:
         return AnswerWritten(abstained=turn.answer.abstained)
     return LooksFurther(calls=len(turn.calls), gaps=len(turn.gaps), expires_at=expires_at)

@@ -1,4 +1,4 @@
-"""Answers composed without a model: quotations, lists of documents, and abstentions."""
+"""Composes answers without a model: quotations, lists of documents, and abstentions."""
 
 from shared.answering.models import Gap
 from shared.evidence.citations import CitationBook
@@ -11,7 +11,9 @@ from shared.runs.models import RunAnswer
 
 
 def nothing_found(words: Messages, evidence: Evidence) -> Gap:
-    """Return the gap to report when the search returned nothing, with the reason if it is known."""
+    """Return the gap to report if a search found nothing. It names the reason if it is known, such as a
+    missing document.
+    """
     missing, next_step = words.nothing_found, words.nothing_found_step
     if evidence.missing:
         missing = "; ".join(
@@ -35,7 +37,8 @@ def _unreadable(words: Messages, record: DocumentRecord) -> str:
 def answer_without_model(
     question: str, evidence: Evidence, book: CitationBook, words: Messages, note: str
 ) -> RunAnswer:
-    """Return quotations, a list of documents, or an abstention. Adds its citations to `book`.
+    """Return an answer of quotations, else a list of documents, else an abstention. Its citations are added
+    to `book`.
 
     Args:
         note: the reason why no model wrote the answer.

@@ -1,4 +1,4 @@
-"""Views of sub-agents for users, during and after a run. They never contain transcripts.
+"""Builds the views of sub-agents that users see during and after a run. They never contain transcripts.
 
 Our own sentences are in the answer's language: English or German.
 """
@@ -17,14 +17,14 @@ from shared.evidence.reader_text import readable_line
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 
-# Maximum number of uncertain sentences per sub-agent. Views are short overviews.
+# Maximum number of open questions shown per sub-agent, because views are short overviews.
 _MOST_UNCERTAIN = 8
 _MOST_CHARS = 300
 
 
 @dataclass(frozen=True)
 class SubagentWords:
-    """User-visible texts about sub-agents in one language.
+    """Texts about sub-agents for users, in one language.
 
     Attributes:
         badges: display names of the profiles.
@@ -97,13 +97,13 @@ GERMAN = SubagentWords(
         "PROFILE_REDUCED": "Ein einfacherer Sub-Agent hat übernommen.",
         "PROOF_MISSING": "Aussagen ohne Beleg wurden weggelassen.",
         "NOTHING_FOUND": "Es wurde nichts Relevantes gefunden.",
-        "CRASHED": "Sie wurde unerwartet beendet.",
+        "CRASHED": "Die Arbeit wurde unerwartet beendet.",
     },
     ended={
-        "running": "Sie wurde nicht abgeschlossen.",
-        "late": "Sie wurde beendet, weil die Zeit abgelaufen war.",
-        "failed": "Sie ist fehlgeschlagen.",
-        "partial": "Sie wurde nicht abgeschlossen.",
+        "running": "Die Arbeit wurde nicht abgeschlossen.",
+        "late": "Die Arbeit wurde beendet, weil die Zeit abgelaufen war.",
+        "failed": "Die Arbeit ist fehlgeschlagen.",
+        "partial": "Die Arbeit wurde nicht abgeschlossen.",
     },
     used="Die Ergebnisse bis dahin wurden verwendet.",
     unused="Bis dahin gab es keine Ergebnisse.",
@@ -117,19 +117,22 @@ GERMAN = SubagentWords(
 )
 
 
-# Only the heading and the note are part of an answer's text.
+# Only the heading and the note become part of an answer, so only they must not be English.
 OTHER_LANGUAGE = replace(ENGLISH, web_heading="Web:", one_source="1")
 
 
 def subagent_words(language: str) -> SubagentWords:
-    """Return the texts for an ISO 639-1 code: German, English, or English with a neutral web heading."""
+    """Return the texts for a language code: German, English, or English with a neutral web heading for other
+    languages.
+    """
     if is_german(language):
         return GERMAN
     return ENGLISH if messages_in(language) is messages.ENGLISH else OTHER_LANGUAGE
 
 
 def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:
-    """Return a sub-agent's warning for the answer, such as `Comparator: It failed. What it …`; empty if none.
+    """Return a sub-agent's warning for the answer, such as `Comparator: It failed. What it …`, or "" if there
+    is none.
 
     Missing proofs don't matter to the answer's reader, nor does a crash from which the sub-agent recovered.
     """
@@ -145,7 +148,7 @@ def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) 
 
 
 async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView, ...]:
-    """Return all sub-agents of a run from its journal, during the run or after its end."""
+    """Return the views of all sub-agents of a run, during the run or after its end."""
     now = datetime.now(UTC)
     status_of = live_status if record.finished_at is None else final_status
     delegations = await delegations_of(journal)
@@ -155,7 +158,7 @@ async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView,
 
 
 def view_of(delegation: Delegation, child: Child, status: ChildStatus) -> SubagentView:
-    """Return a sub-agent's view with the status that its parent assigned."""
+    """Return the view of a sub-agent, with a status that the caller determined."""
     state, words = child.state, subagent_words(delegation.language)
     read_from = (*(hit.doc_id for hit in state.hits), *child.task.doc_ids)
     return SubagentView(
@@ -180,14 +183,16 @@ def view_of(delegation: Delegation, child: Child, status: ChildStatus) -> Subage
 
 
 def live_status(child: Child, now: datetime) -> ChildStatus:
-    """Return the status before collection. A sub-agent still running after its deadline is `late`."""
+    """Return the status of a sub-agent during the run. It is `late` if the sub-agent is still running after
+    its deadline.
+    """
     is_late = child.state.status == "running" and now >= child.task.deadline
     return "late" if is_late else child.state.status
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
-    """Return the status of a sub-agent after its end. `failed` replaces a status that still says it is
-    running.
+    """Return the status of a sub-agent after its end. If its stored status is still `running`, it is `late`
+    or `failed`.
     """
     status = live_status(child, now)
     return "failed" if status == "running" else status
@@ -195,12 +200,12 @@ def final_status(child: Child, now: datetime) -> ChildStatus:
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
     warnings = [words.warnings[code] for code in state.warnings]
-    # A sub-agent that crashed or was terminated couldn't report its end.
+    # A sub-agent that crashed or was terminated could not add a warning about its end itself.
     is_silent = status in ("late", "failed") and state.status == "running"
     return (words.ended[status], *warnings) if is_silent else tuple(warnings)
 
 
 def _sentence(text: str) -> str:
-    """Return a model's text truncated and safe to show on one line."""
+    """Return a model's sentence on one line, truncated and safe to show."""
     line = " ".join(text.split())
     return readable_line(line if len(line) <= _MOST_CHARS else line[:_MOST_CHARS].rstrip() + "…")

@@ -17,7 +17,8 @@ from shared.tools.tool_calls import PlannedCall, RefusedCall
 
 WebConsent = Literal["ask", "allow", "deny"]
 
-# The argument that is shown to the user before it is sent. A sub-agent derives its queries from the task.
+# The argument of each tool that the user sees before it is sent. A sub-agent derives its search queries from
+# its task.
 _SENT: Mapping[str, str] = {"web_search": "query", "web_fetch": "url", Delegate.name: "task"}
 
 # Replies that grant consent. They must match as a whole, because "don't use the web" also contains words of
@@ -28,7 +29,7 @@ _YES_GERMAN, _NO_GERMAN = "Ja, das Web in dieser Unterhaltung nutzen", "Nein, oh
 
 
 def consent_of(preset: WebConsent, of_thread: bool | None, of_run: bool | None) -> bool | None:
-    """Return whether the web may be used; None if the user has to be asked.
+    """Return whether the web may be used, or None if the user must be asked.
 
     Args:
         of_thread: the user's decision earlier in the thread; None = not asked.
@@ -40,7 +41,7 @@ def consent_of(preset: WebConsent, of_thread: bool | None, of_run: bool | None) 
 
 
 def uses_web(planned: PlannedCall) -> bool:
-    """Return whether a call would send data to the web."""
+    """Return whether a planned call would send data to the web, directly or through a sub-agent."""
     arguments = planned.arguments
     if arguments is None:
         return False
@@ -51,7 +52,8 @@ def uses_web(planned: PlannedCall) -> bool:
 def await_consent(
     calls: Sequence[PlannedCall], held: Collection[PlannedCall], consent: bool | None
 ) -> tuple[tuple[PlannedCall, ...], bool]:
-    """Return the calls of a turn, and whether the user must be asked before they are made.
+    """Return the calls of a turn, with some web calls refused if necessary, and whether the user must be
+    asked before the calls are made.
 
     Args:
         held: calls for which the run has to wait. A turn can wait for only one thing, so if it contains one
@@ -67,7 +69,7 @@ def await_consent(
 def consent_question(
     calls: Sequence[PlannedCall], language: str
 ) -> tuple[str, tuple[ClarificationOption, ...]]:
-    """Return the question to the user, including the text that would be sent, and its options."""
+    """Return the question for the user, which quotes the text that would be sent, and its two options."""
     sent_texts = [
         one_line(str((call.arguments or {}).get(_SENT[call.call.name], "")))
         for call in calls
@@ -86,15 +88,15 @@ def consent_question(
 
 
 def is_granted(choice: Choice) -> bool:
-    """Return whether a reply allows the use of the web. An unclear reply doesn't."""
+    """Return whether a reply clearly allows the use of the web."""
     text = " ".join(choice.said.casefold().replace(",", " ").split()).rstrip(".!")
     titles = {" ".join(title.casefold().replace(",", " ").split()) for title in (_YES, _YES_GERMAN)}
     return text in _GRANTS or text in titles
 
 
 def consent_result(*, granted: bool) -> dict[str, Any]:
-    """Return the result of a call that waited for consent. The step that receives the reply does not make the
-    call.
+    """Return the result of a web call that waited for the user's consent: a refusal if consent was denied,
+    or a note that the sub-agent was started.
     """
     if granted:
         return {"success": True, "note": "The person allowed the web. The sub-agent has been started."}

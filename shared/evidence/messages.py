@@ -149,5 +149,7 @@ def is_german(language: str) -> bool:
 
 
 def messages_in(language: str) -> Messages:
-    """Return the fixed sentences for an ISO 639-1 code: German for `de`, English for all other languages."""
+    """Return the fixed sentences for a language code: German for `de`, English for `en` or an unknown
+    language. For other languages, remarks in the answer are replaced by signs.
+    """
     return _WITH_SENTENCES.get(language.lower().split("-")[0], OTHER_LANGUAGE)
