@@ -50,13 +50,13 @@ from shared.documents.page_models import (
 from shared.documents.page_views import (
     Cited,
     Material,
+    elements_to_search,
     page_number_of,
     page_view,
     passage_places,
     readable_view,
-    searched_pieces,
     shown_parts,
-    wanted_part,
+    starting_part,
 )
 from shared.documents.reading import parts_to_search
 from shared.documents.state import DocumentState
@@ -181,7 +181,7 @@ class _Opened:
         index = outline.parts[parts.start].start if parts else 0
         searched: list[tuple[int, str]] = []
         async for pieces in self._parts(parts):
-            searched += searched_pieces(pieces, index, cited.citation)
+            searched += elements_to_search(pieces, index, cited.citation)
             index += len(pieces)
         # Finding a passage in a long document would block the event loop, so it runs in a thread.
         places = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
@@ -355,7 +355,7 @@ async def get_readable_document(
         opened = await _open(reader, query)
         await note_act(req, reader.user, reader.services, "page", reader.doc_id)
         places = await opened.places()
-        number = wanted_part(opened.material.outline, query, places)
+        number = starting_part(opened.material.outline, query, places)
         elements = await opened.elements(range(number, number + 1))
         view = readable_view(replace(opened.material, elements=elements), number, places)
     kind = preferred_type(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))

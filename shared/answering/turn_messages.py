@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shared.answering.prompt import first_messages
 from shared.answering.services import AnsweringServices
 from shared.answering.turn_question import TurnQuestion
-from shared.documents.figures import seen_pictures
+from shared.documents.figures import pictures_for_model
 from shared.platform.language_models.models import Message, Picture, ToolDefinition
 from shared.retrieval.models import Hit
 from shared.tools.registry import tool_definition
@@ -51,4 +51,4 @@ def turn_tools(question: TurnQuestion, services: AnsweringServices) -> list[Tool
 async def _pictures(figures: Sequence[Hit], services: AnsweringServices) -> tuple[Picture, ...]:
     if not services.settings.answering.prompt_figures:
         return ()
-    return await seen_pictures(figures, services)
+    return await pictures_for_model(figures, services)

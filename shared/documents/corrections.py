@@ -35,5 +35,5 @@ def stored_date(text: str | None) -> datetime | None:
     try:
         return datetime(year, month, day, HOURS_OF_PRECISION[len(parts) - 1], tzinfo=UTC)
     except ValueError:
-        # The text has the format of a date, but names no valid one, such as "2024-13".
+        # The text looks like a date but isn't a valid one, such as "2024-13".
         return None

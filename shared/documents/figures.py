@@ -122,7 +122,7 @@ async def _sign(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
         return None
 
 
-async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
+async def pictures_for_model(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
     """Return small copies of the hits' pictures, for a vision model. The caller must have filtered the hits
     by permissions.
 

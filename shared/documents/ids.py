@@ -208,7 +208,7 @@ class IdWindow:
         below = f"{name} lt {quote(self.high)}" if self.high is not None else None
         return all_of(above, below)
 
-    def narrowed(self, count: int, bits: int | None = None) -> "IdWindow":
+    def narrow(self, count: int, bits: int | None = None) -> "IdWindow":
         """Return one of the smaller windows inside this one, with one additional bit, or with `bits` bits in
         total. Consecutive values of `count` select all of them in turn.
         """

@@ -52,7 +52,7 @@ class ElementsHtml:
         self._page: int | None = None
         self._anchors: set[str] = set()
 
-    def written(self, elements: Sequence[ViewedElement]) -> str:
+    def render(self, elements: Sequence[ViewedElement]) -> str:
         """Return the HTML of the elements. Consecutive list items become one list."""
         parts: list[str] = []
         for key, group in groupby(elements, key=lambda one: (one.kind == "list_item", one.page_number)):
@@ -212,14 +212,14 @@ def readable_markdown(view: ReadableView) -> str:
         if elements and elements[0].kind == "heading" and _plain(elements[0].text) == _plain(title):
             elements = elements[1:]
     parts += [_element(element) for element in elements]
-    return "\n\n".join(_joined_lists(parts, elements)) + "\n"
+    return "\n\n".join(_join_lists(parts, elements)) + "\n"
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
+def _join_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
     """Return the rendered elements with consecutive list items joined, so that no blank lines separate
     them.
     """
@@ -303,7 +303,7 @@ def page_html(view: PageView) -> str:
     ]
     # If the passage is highlighted in the picture, links lead to the picture instead of the text.
     anchor = TEXT_ID if _has_boxes(view) else CITED_ID
-    text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
+    text = ElementsHtml(view.source_url, anchor=anchor).render(view.elements)
     if not text:
         text = f'<p class="none">No text was found on this {noun.lower()}.</p>'
     body = [
@@ -325,7 +325,7 @@ def readable_html(view: ReadableView) -> str:
     ]
     if is_first and view.cursor is None:
         links = links[2:]
-    text = ElementsHtml(view.source_url, shows_pages=True).written(view.elements)
+    text = ElementsHtml(view.source_url, shows_pages=True).render(view.elements)
     if not text:
         text = '<p class="none">No text was found in this document.</p>'
     body = [_cited(view.cited, view), _text(text, "Text of the document", view.language)]

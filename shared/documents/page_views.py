@@ -134,7 +134,7 @@ def page_view(
     )
 
 
-def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
+def starting_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
     """Return the index of the part at which the readable view starts. The cursor takes precedence over the
     cited passage, then the page, then the time; without any, the view starts at part 0.
 
@@ -165,7 +165,9 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
     )
 
 
-def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
+def elements_to_search(
+    pieces: Sequence[Element], first_index: int, citation: Citation
+) -> list[tuple[int, str]]:
     """Return the index and text of each element that may contain the cited passage: the elements of the cited
     page, or of a recording from the cited time on.
 

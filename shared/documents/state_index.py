@@ -105,7 +105,7 @@ class StateIndex:
         async for row in self._table.query(f"PartitionKey eq '{_partition_of_owner(user_id)}'"):
             yield row
 
-    async def remove_needless(self, row: Mapping[str, Any]) -> None:
+    async def remove_superfluous(self, row: Mapping[str, Any]) -> None:
         """Delete a superfluous index row, unless it was written in the last ten minutes."""
         written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
         if datetime.now(UTC) - written_at < _SETTLED:

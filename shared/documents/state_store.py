@@ -112,7 +112,7 @@ class DocumentStore(DocumentRows):
                 if state is not None and is_wanted(state):
                     yield state
                 else:
-                    await self._index.remove_needless(row)
+                    await self._index.remove_superfluous(row)
 
     async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
         """Yield the states written at `moment` or later, according to their `updated_at`."""

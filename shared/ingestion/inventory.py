@@ -131,13 +131,13 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
     """
     window = EVERYTHING
     while await _has_many_rows(services.documents_index, window):
-        window = window.narrowed(count)
+        window = window.narrow(count)
     doc_ids: list[str] = []
     async for blob in services.blobs.list_blobs(DOCUMENTS):
         if not is_sidecar(blob.name) and window.holds(doc_id := document_id(blob.name)):
             doc_ids.append(doc_id)
         while len(doc_ids) > MOST_DOCUMENTS:
-            window = window.narrowed(count)
+            window = window.narrow(count)
             doc_ids = [doc_id for doc_id in doc_ids if window.holds(doc_id)]
     return window
 

@@ -66,7 +66,7 @@ async def reconcile(
     # Run this every time, so that a lost index is recreated.
     await services.prepare()
     window = await fitting_window(services, count)
-    of_blocks = window.narrowed(count, block_bits)
+    of_blocks = window.narrow(count, block_bits)
     read_at = now()
     inventory = await take_inventory(services, window, of_blocks)
     # Read the backlog after the states, so that a document added in between is in at least one of the two.

@@ -114,7 +114,7 @@ async def remove_one(services: Services, name: str) -> None:
 async def test_a_run_of_the_timer_looks_at_its_part_of_the_blocks_only(services: Services, name: str) -> None:
     await dropped(services, name)
     await remove_one(services, name)
-    windows = [EVERYTHING.narrowed(count, WINDOW_BITS) for count in range(1000, 1256)]
+    windows = [EVERYTHING.narrow(count, WINDOW_BITS) for count in range(1000, 1256)]
     (due,) = [place for place, window in enumerate(windows) if window.holds(document_id(name))]
     assert await reconciled(services, name, 1000 + due + 1, WINDOW_BITS) == []
     assert await reconciled(services, name, 1000 + due, WINDOW_BITS) == ["ready"]

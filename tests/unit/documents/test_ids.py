@@ -68,26 +68,26 @@ def test_each_document_lies_in_one_window_of_a_width(bits: int) -> None:
 
 def test_each_window_comes_once_in_as_many_counts_as_there_are() -> None:
     start = random.Random(1).randrange(10**9)
-    windows = {EVERYTHING.narrowed(start + number, 6) for number in range(64)}
+    windows = {EVERYTHING.narrow(start + number, 6) for number in range(64)}
     assert windows == {IdWindow(6, value) for value in range(64)}
 
 
 def test_a_narrower_window_lies_within_the_wider_one_of_its_count() -> None:
     for count in range(100, 130):
-        wider = EVERYTHING.narrowed(count, 3)
-        narrower = wider.narrowed(count, 8)
-        assert narrower == EVERYTHING.narrowed(count, 8)
+        wider = EVERYTHING.narrow(count, 3)
+        narrower = wider.narrow(count, 8)
+        assert narrower == EVERYTHING.narrow(count, 8)
         assert {doc_id for doc_id in IDS if narrower.holds(doc_id)} < {
             doc_id for doc_id in IDS if wider.holds(doc_id)
         }
 
 
 def test_a_window_is_never_made_wider() -> None:
-    assert IdWindow(5, 9).narrowed(7, 2) == IdWindow(5, 9)
+    assert IdWindow(5, 9).narrow(7, 2) == IdWindow(5, 9)
 
 
 def test_halves_have_about_half_of_the_documents() -> None:
-    held = sum(EVERYTHING.narrowed(0).holds(doc_id) for doc_id in IDS)
+    held = sum(EVERYTHING.narrow(0).holds(doc_id) for doc_id in IDS)
     assert 0.45 < held / len(IDS) < 0.55
 
 

@@ -16,13 +16,13 @@ from shared.documents.page_models import PageSheet, PageView, ReadableQuery, Rea
 from shared.documents.page_views import (
     Cited,
     Material,
+    elements_to_search,
     page_number_of,
     page_view,
     passage_places,
     readable_view,
-    searched_pieces,
     shown_parts,
-    wanted_part,
+    starting_part,
 )
 from shared.documents.reading import (
     PART_CHARS,
@@ -153,12 +153,12 @@ def text_of(made: Material, **query: Any) -> ReadableView:
     """The view of the part that a query asks for."""
     wanted: list[tuple[int, str]] = []
     if made.cited is not None:
-        wanted = searched_pieces(made.elements, 0, made.cited.citation)
+        wanted = elements_to_search(made.elements, 0, made.cited.citation)
     places = [
         Place(wanted[place.index][0], place.start, place.end)
         for place in passage_places([text for _, text in wanted], made.cited)
     ]
-    number = wanted_part(made.outline, ReadableQuery(**query), places)
+    number = starting_part(made.outline, ReadableQuery(**query), places)
     return readable_view(_narrowed(made, range(number, number + 1)), number, places)
 
 

@@ -45,7 +45,7 @@ async def test_of_too_many_rows_without_files_a_part_is_looked_at(monkeypatch: p
     index = RecordingIndex(many, many, SearchPage(rows=()))
     services = fake_services(documents_index=index)
     window = await fitting_window(services, count=0b01)
-    assert window == EVERYTHING.narrowed(0b01, 2)
+    assert window == EVERYTHING.narrow(0b01, 2)
     assert [asked.filter for asked in index.requests] == [
         "doc_id gt ''",
         "(doc_id gt '') and (doc_id ge '800000')",
