@@ -1,4 +1,4 @@
-"""Ingestion: turn a blob into a searchable document, keep its index entries up to date, and remove them.
+"""Ingestion: make the files in blob storage searchable, keep their index entries up to date, and remove them.
 
 Each activity is one function: `acceptance` looks at the row of the document (`task`), `parse_document` parses
 it in a worker process (`parsers/`), `metadata` and `captions` call models, `indexing` plans and writes

@@ -33,7 +33,7 @@ RULES_VERSION = "11"
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Compare a document's blob with the indexed version, and return the work that the ingestion must do.
+    """Compare a document's blob with the indexed version, and return the work to do in this ingestion.
 
     Raises:
         GroundworkError: a service failed.
@@ -47,8 +47,8 @@ async def accept(task: IngestTask) -> Accepted:
             raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
     state = await task.acquire()
-    # Read the blob after the row. If the blob changes after this read, the row's wish counter has increased
-    # when the ingestion ends, which starts another one.
+    # Read the blob after the row. If the blob changes later, its event increases the row's wish counter, and
+    # another ingestion follows this one.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone", **task.looked)
@@ -81,7 +81,7 @@ def _needs_ingestion(state: DocumentState, properties: BlobProperties, settings:
 
 
 async def _compare_blob(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
-    """Return the work for a document whose blob exists, and update the document's row."""
+    """Update the document's row from its blob, which exists, and return the work to do in this ingestion."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if has_own_sidecar(blob_name) and not sidecar_etag and not state.content_hash:
@@ -91,10 +91,10 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         return Accepted(outcome="gone", **task.looked)
     state = await _compare_hints(task, state, blob_name)
     content_changed = _needs_ingestion(state, properties, services.settings)
-    # Apply a narrower access list to the existing index rows now, even if the ingestion is going to replace
-    # them. Rows whose permissions were never copied are only rewritten here if no ingestion follows.
+    # Copy a narrower access list to the index rows even if the ingestion is about to replace them. Rows whose
+    # permissions were never copied are only rewritten here if no ingestion follows.
     copies_lag = state.rows_outdated and not content_changed
-    # A file that isn't published yet must not widen access to the published version. Narrowing needs nothing
+    # An unpublished file must not widen the access to the published version. Narrower access needs no action
     # here: queries already honour `wanted_rights` in the document's row.
     is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
     rights_changed = is_shown and (state.rights != rights or copies_lag)
@@ -124,15 +124,15 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
 
 
 def _begin(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Keep permissions that were written to the row after it was read: they are newer than the permissions in
+    # If other permissions were written to the row after it was read, keep them: they are newer than those in
     # `read`.
     update = read if current.wanted_rights == looked_at else {}
     return reset_after_deletion(current.model_copy(update=update)).model_copy(update={"wanted_etag": etag})
 
 
 async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) -> bool:
-    """Return whether an event for this document or sidecar can be ignored, because the ingestion that it
-    would start had nothing to do.
+    """Return whether an event for this document or sidecar can be ignored, because an ingestion would find
+    nothing to do.
 
     Besides starting an ingestion itself, an upload raises two events, which usually arrive after the
     ingestion has finished. An orchestration for each would cost two thirds of a short document's ingestion.
@@ -145,7 +145,8 @@ async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) 
     blob_name = document_of_blob(blob.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
-        # There is no document yet. The event for its file starts an ingestion that also reads this sidecar.
+        # There is no document yet. The event for its file will start an ingestion, which also reads this
+        # sidecar.
         return is_sidecar(blob.name)
     is_settled = (
         state.status == "ready"
@@ -163,9 +164,7 @@ async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) 
 
 
 def pipeline(settings: Settings) -> str:
-    """Return a hash of the settings and rules on which a document's blocks depend, in addition to its
-    file.
-    """
+    """Return a hash of the settings and rules that determine a document's blocks, in addition to its file."""
     parser_services = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
     return digest(
         RULES_VERSION,
@@ -188,9 +187,7 @@ def version_key(content_hash: str, hints_etag: str, settings: Settings) -> str:
 
 
 def with_number(state: DocumentState, version_key: str) -> DocumentState:
-    """Return the state with the version number for this key. A new key gets the next number, which was never
-    used before.
-    """
+    """Return the state with the version number for this key. A new key gets the next unused number."""
     if version_key in (state.version_key, state.begun_key):
         return state
     number = max(state.version, state.begun_version) + 1
@@ -203,7 +200,7 @@ def number_of(state: DocumentState, version_key: str) -> int:
 
 
 def queued(state: DocumentState) -> DocumentState:
-    """Return the state with status "queued", without the results of the last ingestion.
+    """Return the state with the status "queued" and without the results of the last ingestion.
 
     The reason for a failure is kept in `tried_reason` and `tried_failure`.
     """
@@ -213,6 +210,7 @@ def queued(state: DocumentState) -> DocumentState:
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
     cleared |= {"tried_reason": last_failure[0], "tried_failure": last_failure[1]}
     if not state.content_hash:
-        # Keep the warnings of an indexed version, because the new file may have the same bytes.
+        # Keep the warnings of an indexed version: the new file may have the same bytes, and the warnings then
+        # still apply.
         cleared["warnings"] = ()
     return with_status(state.model_copy(update=cleared), "queued")

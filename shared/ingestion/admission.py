@@ -1,4 +1,4 @@
-"""Admission of documents from the backlog: starts their ingestion, and starts it again if it died.
+"""Admission of documents from the backlog to ingestion, and restart of ingestions that died.
 
 Whoever requests an ingestion calls `admit`, and a finished ingestion passes its place to the next document.
 The watch, a queue message sent every five seconds while there is work, handles everything else: executions
@@ -21,15 +21,16 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 
 WATCH_S = 5.0
-# Time without a watch message after which the watch counts as lost and is started again.
+# A watch without a message for this long counts as lost and is started again.
 _LOST = timedelta(seconds=15)
 # An execution that dies is restarted up to this many times before its document is paused.
 _MAX_STARTS = 3
-# Length of the pause of a document whose execution died `_MAX_STARTS` times.
+# Length of the pause for a document whose execution keeps dying.
 _REST = timedelta(minutes=5)
-# Delay before the next check if an execution can't be started because the previous one is just ending.
+# Delay before the next check if a new execution can't be started yet, because the previous one is still
+# ending.
 _SOON_S = 1.0
-# Attempts to write the admission row, which other processes may write at the same time.
+# Maximum number of attempts to write the admission row, for which several processes may compete.
 _MAX_ATTEMPTS = 16
 
 
@@ -103,12 +104,12 @@ class Admissions:
         try:
             await self._open.replace(work.model_copy(update={"due_at": now + _REST}))
         except ConflictError:
-            # The backlog row changed because there is a new reason to ingest the document, so don't pause it.
+            # The backlog row has changed, so there is a new reason to ingest the document. Don't pause it.
             return
 
     async def _fill(self, leaving: Collection[str], died: Sequence[Place] = ()) -> list[Place]:
-        """Release the places of the documents in `leaving`, assign all free places to waiting documents, and
-        return the newly assigned places.
+        """Release the places of the documents in `leaving`, update the places in `died`, and assign all free
+        places to waiting documents. Return the new assignments.
         """
         renewed = {place.doc_id: place for place in died}
         is_fresh = False
@@ -128,8 +129,8 @@ class Admissions:
                         await self._open.admit(await self._with_watch(changed) if assigned else changed)
                     except ConflictError:
                         continue
-            # A place is still free. Another process may have added work that isn't in the backlog read here,
-            # and found no free place for it, so try once more with a fresh backlog.
+            # A place is still free. Another process may have added work after this backlog was read and found
+            # no free place, so try once more with a fresh backlog.
             if assigned or is_fresh or places == admission.places:
                 return assigned
             leaving, renewed, is_fresh = (), {}, True
@@ -143,7 +144,7 @@ class Admissions:
             rows = [await self._open.get(place.doc_id) for place in assigned]
             if None not in rows:
                 return assigned
-            # Some of the chosen documents were finished by another process, so choose again.
+            # Another process finished some of the chosen documents, so choose again.
             backlog = await self._open.backlog()
 
     async def _with_watch(self, admission: Admission) -> Admission:
@@ -151,15 +152,15 @@ class Admissions:
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
             return admission
-        # Send before writing the row. If that write fails, the message carries an unknown token and is
-        # ignored.
+        # Send the message before writing the row. If the write fails, the message carries an unknown token
+        # and is ignored.
         token = secrets.token_hex(8)
         await self._queues.send(INGESTIONS_QUEUE, WatchMessage(token=token).model_dump_json(), WATCH_S)
         return admission.model_copy(update={"watch": token, "watched_at": now})
 
     async def _watch(self, token: str) -> None:
-        """Schedule the next watch message if there is work left. Each message has a new token, so a message
-        that is delivered twice takes effect only once.
+        """Schedule the next watch message while there is work left. Each message has a new token, so a
+        message that is delivered twice takes effect only once.
         """
         for _ in range(_MAX_ATTEMPTS):
             async with self._open.changing:

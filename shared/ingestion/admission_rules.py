@@ -1,4 +1,4 @@
-"""Rules for which documents of the backlog may be ingested at the same time. Pure.
+"""Rules that decide which documents of the backlog may be ingested at the same time. Pure.
 
 The number is small because orchestrations slow down questions: with 200 at once a question took a minute,
 with eight little more than a second.
@@ -12,7 +12,7 @@ from shared.documents.open_work import OpenWork, Place, Urgency
 
 PLACES = 8
 PLACES_WHILE_ASKED = 4
-# Time for an execution to start before it is first checked.
+# Grace period before an execution is first checked, so that it has time to start.
 FIRST_LOOK = timedelta(seconds=1)
 _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
@@ -20,8 +20,7 @@ _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 def admitted(
     backlog: Collection[OpenWork], occupied: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
-    """Return the places to assign to documents of the backlog, in addition to the places that are occupied
-    already.
+    """Return new places for documents of the backlog, in addition to the occupied ones.
 
     The person with the fewest documents in progress comes first, then the more urgent and older document.
     One place is kept for uploads and changes by people who have none in progress. Long files of one person

@@ -1,4 +1,4 @@
-"""Read-only audit of files, states, index rows, blocks and version folders."""
+"""Read-only audit that compares files, document states, index rows, blocks and version folders."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ from shared.ingestion.task import now
 from shared.platform.blobs import BlobStore
 from shared.platform.names import WORK
 
-# Maximum number of differences listed in a report. The report's counts include all of them.
+# Maximum number of differences that a report lists. The counts include all of them.
 MAX_DIFFERENCES = 500
 
 
 async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
-    """Compare stored files, document states and indexes, and report the differences. Ingestions in progress
-    count as differences.
+    """Compare stored files, document states and indexes, and report the differences. Documents that are being
+    ingested also count as differences.
 
     Args:
         count: selects the part to compare if everything is too much (see `IdWindow`).

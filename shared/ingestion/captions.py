@@ -20,10 +20,10 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
-# Maximum length of a caption, about four sentences. It is stored as blob metadata, which is limited to 8 KiB:
-# in Chinese, this length takes 5 KiB.
+# Maximum length of a caption, about four sentences. Captions are stored as blob metadata, which is limited to
+# 8 KiB; in Chinese, this length takes 5 KiB.
 MAX_CAPTION_CHARS = 1200
-# Model calls per step. Up to four steps run at the same time (unmeasured).
+# Maximum number of concurrent model calls per step. Up to four steps run at the same time (unmeasured).
 MAX_CONCURRENT_CALLS = 4
 _OUTPUT_TOKENS = 1000
 

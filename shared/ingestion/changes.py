@@ -1,4 +1,4 @@
-"""User actions on documents: change the access list, correct metadata, retry, repair and delete.
+"""Changes that users make to documents: access list, metadata corrections, retry, repair and deletion.
 
 No function here waits for an ingestion, parses a file or calls a model. If a function returns True, its
 caller must start an ingestion, which completes the index entries.
@@ -72,7 +72,7 @@ def corrections_of(request: MetadataCorrection) -> Corrections:
 async def write_rights(
     blob_name: str, rights: Rights, blobs: BlobStore, *, only_over: str | None = None
 ) -> None:
-    """Write permissions to the sidecar file of a document. They take precedence over all other sources of
+    """Write permissions to the sidecar file of a document, which takes precedence over all other sources of
     permissions.
 
     Args:
@@ -91,7 +91,7 @@ async def write_rights(
         await blobs.write_version(DOCUMENTS, name, content, etag=only_over or None)
     except ConflictError:
         # `write_version` retries requests whose response was lost. If the first request succeeded, the retry
-        # conflicts although the sidecar has the requested content.
+        # conflicts, although the sidecar already has the requested content.
         with suppress(NotFoundError):
             if await blobs.read(DOCUMENTS, name) == content:
                 return
@@ -114,7 +114,7 @@ async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
     """Put a new access list into effect for all later queries. Return whether the caller must start an
-    ingestion.
+    ingestion to complete the change.
 
     Args:
         only_unchanged: fail if the permissions changed since `state` was read.
@@ -171,7 +171,7 @@ async def correct(
             f"The file of {state.filename!r} is gone.", "The document has just been deleted."
         )
     if change.before.is_open:
-        # The ingestion in progress publishes the corrections or starts again afterwards.
+        # The ingestion in progress publishes the corrections, or another ingestion follows it.
         return True
 
     async def copy() -> DocumentState:

@@ -1,4 +1,4 @@
-"""Split a document's elements into blocks of bounded size. Pure; the token counter is an argument.
+"""Splitting of a document's elements into chunks of bounded size. Pure; the token counter is an argument.
 
 The text of a section is packed into blocks up to the limit, with one sentence of overlap. A table is a
 separate block that starts with the line introducing it, such as its unit. A long table is split between rows,
@@ -18,30 +18,30 @@ from shared.evidence.text import split_sentences, split_words
 from shared.platform.tokens import CHARS_PER_TOKEN, TokenCounter
 from shared.retrieval.models import HEADING_SEPARATOR
 
-# Headings at this level or a higher one always start a new section.
+# A heading at this level or a higher one always starts a new section.
 _CLOSED_LEVEL = 2
 # The embedding model adds two tokens, [CLS] and [SEP], to each text.
 _SPECIAL_TOKENS = 2
 # A block's heading path may use up to a quarter of its tokens.
 _PATH_SHARE = 4
-# The sentence repeated from the previous block may use up to another quarter.
+# The sentence repeated from the previous block may use up to a quarter of its tokens.
 _OVERLAP_SHARE = 4
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
-# A table's Markdown may have three times as many tokens as its embedded text.
+# The Markdown of a table may have this many times as many tokens as its embedded text.
 _SHOWN_SHARE = 3
 _SENTENCE_ENDS = (".", "!", "?", "\u3002")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 # A Markdown table starts with a header row and a delimiter row.
 _HEADER_LINES = 2
-# A picture that occurs this often is decoration, such as a logo on every page.
+# A picture that occurs at least this often is decoration, such as a logo on every page.
 _DECORATION_TIMES = 3
-# Limit for the text before a figure, and for the text after it.
+# Maximum length of the text before a figure, and of the text after it, in characters.
 _CONTEXT_CHARS = 700
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
-# Maximum length of the text that introduces a table: one or two sentences. Longer text is an ordinary
-# paragraph.
+# Maximum length of the text that introduces a table, in characters: one or two sentences. Longer text is an
+# ordinary paragraph.
 _MAX_LEAD_IN_CHARS = 250
 
 
@@ -68,8 +68,8 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
 
 
 def _with_cues(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
-    """Yield the chunks of a section. In a transcript, each chunk gets the cues (start times) of its own
-    words.
+    """Yield the chunks of a section. In a transcript, each chunk gets the cues (start times) of the words
+    that it contains.
     """
     cues = section[0].cues
     words = section[0].text.split()
@@ -91,12 +91,12 @@ def embedded_text(chunk: Chunk) -> str:
 
 @dataclass
 class _Outline:
-    """Headings under which the current element stands, outermost first."""
+    """The headings above the current element, outermost first."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def enter(self, element: Element) -> tuple[str, ...]:
-        """Move on to `element` and return its heading path. The path of a heading includes the heading
+        """Advance to `element` and return its heading path. The path of a heading includes the heading
         itself.
         """
         if element.kind == "heading":
@@ -127,7 +127,7 @@ def _sections(
         here, is_heading = outline.enter(element), element.kind == "heading"
         is_elsewhere = place != (element.page_number, element.start_seconds)
         is_high = (element.level or 1) <= _CLOSED_LEVEL
-        # Headings without body text, such as on a title page, belong to the text that follows.
+        # Headings without body text, such as on a title page, belong to the section that follows.
         ends = is_heading and has_body and (is_high or size_chars >= enough_chars)
         if section and (is_elsewhere or ends):
             yield path, section
@@ -189,8 +189,8 @@ class _Packer:
                 if not lead_in.endswith(_SENTENCE_ENDS):
                     said_elsewhere.add(lead_in)
                 if len(elements) < len(section) and {_line(one) for _, one in elements} <= said_elsewhere:
-                    # Skip a block that contains only headings and the lead-in of a table, which the table's
-                    # own blocks repeat.
+                    # Skip a block that contains only headings and the lead-in of a table. The blocks of the
+                    # table repeat both.
                     continue
                 texts = self._texts(elements, budget)
             for place, text in texts:
@@ -213,7 +213,7 @@ class _Packer:
             (tokens,) = self.count([text])
             if tokens <= limit:
                 return text, tokens
-        # Truncate only the path: the section's text still contains the whole heading.
+        # Truncate only the path. The whole heading is still part of the section's text.
         return self._words_within(path[-1], limit)[0] if path else ("", 0)
 
     def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
@@ -262,8 +262,8 @@ class _Packer:
         return text if len(text) <= _MAX_LEAD_IN_CHARS and tokens <= budget // _PATH_SHARE else ""
 
     def _tables(self, tables: Sequence[_Placed], budget: int, lead_in: str) -> Iterator[tuple[int, str]]:
-        """Yield position and text of the blocks for consecutive tables. Blocks of the first table start with
-        `lead_in`.
+        """Yield the position and text of each block for consecutive tables. The blocks of the first table
+        start with `lead_in`.
         """
         if lead_in:
             (tokens,) = self.count([lead_in])
@@ -273,8 +273,8 @@ class _Packer:
         yield from self._rows(tables, budget)
 
     def _rows(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
-        """Split tables into blocks of rows. Each block repeats the header unless it needs more than half the
-        budget.
+        """Split tables into blocks of rows. Each block repeats the header, unless the header needs more than
+        half the budget.
         """
         for place, table in tables:
             lines = table.text.splitlines()
@@ -327,9 +327,9 @@ def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tu
 
 
 def _row_runs(rows: Sequence[str], sizes: Sequence[int], limit: int) -> list[list[str]]:
-    """Group the rows of a table into runs of at most `limit` tokens. The last two are about equally long, but
-    the last row is not alone if another row fits next to it: it would be found and shown without the rows
-    that explain it.
+    """Group the rows of a table into runs of at most `limit` tokens. The last two runs are about equally
+    long, and a single last row is joined by another one if both fit: alone, it would be found and shown
+    without the rows that explain it.
     """
     runs = [run for run, _ in _runs(rows, sizes, limit)]
     if len(runs) < 2:
@@ -418,16 +418,16 @@ def caption_by_rule(figure: Figure) -> str:
 
 
 def _context(elements: Sequence[Element], position: int) -> str:
-    """Return the text before and after an element on its page, shortened to the limit."""
+    """Return the text before and after an element on its page. Each part is shortened to `_CONTEXT_CHARS`
+    characters.
+    """
     before = _texts(elements[position - 1 :: -1] if position else [], elements[position])
     after = _texts(elements[position + 1 :], elements[position])
     return "\n".join([*reversed(before), *after])
 
 
 def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
-    """Return the texts next to a figure on its page, nearest first, until the limit of characters is
-    reached.
-    """
+    """Return the texts next to a figure on its page, nearest first, until the character limit is reached."""
     words = figure.picture.words if figure.picture else ""
     texts: list[str] = []
     room = _CONTEXT_CHARS

@@ -1,4 +1,5 @@
-"""Reuse of results for identical files, limited to copies whose readers may all read the original.
+"""Reuse of ingestion results for identical files. It is limited to copies whose readers may all read the
+original.
 
 A moved file is a copy whose original is deleted afterwards, so its owner's corrections move to the new name.
 If the original is deleted first, `take_corrections` moves them; otherwise `steps.remove` does, using
@@ -21,24 +22,24 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
 
-# Maximum number of documents with the same bytes to check, since each costs a row read.
+# Maximum number of documents with the same bytes to check. Each check reads a row.
 MAX_CANDIDATES = 20
 _VECTORS = ("content_vector", "image_caption_vector")
-# A new copy counts as a renamed file if the old one is deleted within this time: moving a folder copies all
+# A copy counts as a renamed file if the old file is deleted within this time. Moving a folder copies all
 # files before it deletes the originals (unmeasured).
 RENAME_WINDOW = timedelta(minutes=15)
 
 
 def covers(wider: Rights, narrower: Rights) -> bool:
-    """Return whether everyone who may read under `narrower` may also read under `wider`. If `narrower` has no
-    readers, return False.
+    """Return whether everyone who may read a document with the permissions `narrower` may also read one with
+    `wider`. Return False if `narrower` admits no readers.
     """
     readers = set(narrower.acl)
     return bool(readers) and (PUBLIC in wider.acl or readers <= set(wider.acl))
 
 
 def may_reuse(copy: DocumentState, original: DocumentState, content_hash: str, pipeline: str) -> bool:
-    """Return whether a copy may reuse the original's vectors, captions and metadata.
+    """Return whether a copy may reuse the vectors, captions and metadata of the original.
 
     Args:
         content_hash, pipeline: values of the copy after its ingestion.
@@ -54,7 +55,7 @@ def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
 
 
 def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> bool:
-    """Return whether `other` is the renamed copy of `old`, a document whose file was deleted at `moment`.
+    """Return whether `other` is a renamed copy of `old`, whose file was deleted at `moment`.
 
     That requires an uncorrected copy by the same owner, first ingested within `RENAME_WINDOW`.
     """
@@ -99,8 +100,8 @@ async def find_original(task: IngestTask) -> Original:
 async def same_bytes(
     state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
-    """Yield up to `MAX_CANDIDATES` other documents of the project that have the same bytes. At least one
-    reader of this document may read each of them.
+    """Yield up to `MAX_CANDIDATES` other documents of the project that have the same bytes. Each has at least
+    one reader in common with this document.
 
     Files attached to one conversation are neither reused nor given results of other documents.
     """
@@ -135,7 +136,9 @@ async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption
 async def vectors_of(
     original: str, blocks: Sequence[Block], content_index: SearchIndex
 ) -> dict[str, Sequence[float]]:
-    """Return the vectors of the original's matching blocks, keyed by the block ids of the copy."""
+    """Return the vectors of the original's blocks that the copy also contains, keyed by block id of the
+    copy.
+    """
     by_original_id = {block_id_in(original, block.block_id): block for block in blocks}
     request = SearchRequest(
         filter=f"doc_id eq {quote(original)} and {search_in('block_id', by_original_id)}",
@@ -152,9 +155,7 @@ async def vectors_of(
 
 
 async def take_corrections(task: IngestTask, original: Original) -> None:
-    """Copy the original's corrections to this document if the original's file is gone, because it was only
-    renamed.
-    """
+    """Adopt the corrections of the original if its file is gone, because the file was only renamed."""
     if not original.corrections or (await task.current_state()).version:
         return
     if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:

@@ -47,7 +47,9 @@ class Reference(Wire):
 
 
 class BoundingBox(Wire):
-    """A box in units of the page. `coord_origin` determines whether y grows downwards or upwards."""
+    """A box on a page, in units of the page. `coord_origin` determines whether y grows downwards or
+    upwards.
+    """
 
     left: float = Field(alias="l")
     top: float = Field(alias="t")
@@ -57,7 +59,7 @@ class BoundingBox(Wire):
 
 
 class Provenance(Wire):
-    """The page and box in which an item was found."""
+    """The page and box in which an item occurs."""
 
     page_no: int
     bbox: BoundingBox | None = None
@@ -134,7 +136,7 @@ class _Walk:
     _seen: set[str] = field(default_factory=set)
 
     def pieces(self) -> Iterator[LayoutPiece]:
-        # Use a stack instead of recursion: the service controls the depth of the tree.
+        # Use a stack instead of recursion, because the service controls the depth of the tree.
         open_references = list(reversed(self.document.body.children))
         while open_references:
             reference = open_references.pop().ref
@@ -143,11 +145,12 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # The caption and words of a picture are its children, so they are also read as separate
-                # texts.
+                # The caption and words of a picture are its children in the tree, so they are also read as
+                # separate texts.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
-                # Skip a table's children except its captions: the cell texts are part of the table.
+                # Skip the children of a table except its captions, because the table already contains the
+                # texts of its cells.
                 captions = {caption.ref for caption in item.captions}
                 self._seen |= {child.ref for child in item.children} - captions
                 yield _table(item)
@@ -302,11 +305,12 @@ class Docling(LayoutReader):
 
 
 async def _submit(session: ClientSession, source: Path, filename: str, deadline: Deadline) -> _Task:
-    # Reopen the file for each attempt, since a failed attempt may have consumed part of it. aiohttp streams
-    # it.
+    # Reopen the file for each attempt, because a failed attempt may have read a part of it. aiohttp streams
+    # the file.
     with await asyncio.to_thread(source.open, "rb") as body:
         form = FormData(_OPTIONS)
-        # docling derives the format from the suffix. The rest of the name stays private.
+        # docling derives the format from the suffix. Don't send the rest of the name, which may be
+        # confidential.
         form.add_field("files", body, filename=f"document{PurePosixPath(filename).suffix.lower()}")
         task = await _answer(
             lambda: session.post("v1/convert/file/async", data=form, allow_redirects=False), _Task, deadline

@@ -54,7 +54,7 @@ _DEFAULT_LEVEL = 2
 
 
 class Span(Wire):
-    """A range of the document's full text: start and length in characters."""
+    """A range of the document's full text: offset and length in characters."""
 
     offset: int
     length: int
@@ -136,7 +136,7 @@ class Page(Wire):
 
 
 class AnalyzeResult(Wire):
-    """The complete result of an analysis, by either model."""
+    """The complete result of an analysis by the layout model or the read model."""
 
     pages: tuple[Page, ...]
     paragraphs: tuple[Paragraph, ...] = ()
@@ -146,7 +146,7 @@ class AnalyzeResult(Wire):
 
 
 def page_texts(result: AnalyzeResult) -> dict[int, str]:
-    """Return the text of each page by page number, from a result of the read model."""
+    """Return the text of each page, keyed by page number, from a result of the read model."""
     by_page: dict[int, list[str]] = {page.page_number: [] for page in result.pages}
     for paragraph in result.paragraphs:
         if paragraph.page_number in by_page:
@@ -182,7 +182,9 @@ def layout_of(result: AnalyzeResult, service: str) -> Layout:
 
 
 def _heading_levels(sections: Sequence[Section]) -> dict[int, int]:
-    """Map each paragraph of a section to the section's depth, at most 6. The document itself has depth 1."""
+    """Return the depth of the section that each paragraph belongs to, keyed by paragraph index. The document
+    itself has depth 1; depths are capped at 6.
+    """
     levels: dict[int, int] = {}
     seen: set[int] = set()
     open_sections = [(0, 1)]
@@ -253,7 +255,7 @@ def _figure_piece(
 
 
 def _text(content: str) -> str:
-    """Collapse white space within lines, drop empty lines, and replace selection marks by symbols."""
+    """Collapse white space within lines, drop empty lines, and replace selection marks with symbols."""
     for word, sign in _MARKS:
         content = content.replace(word, sign)
     lines = (collapse_spaces(line) for line in content.splitlines())
@@ -366,7 +368,7 @@ async def _submit(
     def keep_headers(response: Any) -> None:
         headers.update({name.lower(): value for name, value in response.http_response.headers.items()})
 
-    # Reopen the file for each attempt, since a failed attempt may have consumed part of it. The file is
+    # Reopen the file for each attempt, because a failed attempt may have read a part of it. The file is
     # streamed.
     with azure_errors(SERVICE, _read_status), await asyncio.to_thread(source.open, "rb") as body:
         async with asyncio.timeout_at(deadline.at):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from shared.platform.errors import DependencyError, GroundworkError
 
-# Number of users whose last turn is remembered. Users with older turns count as new.
+# Number of users whose last turn is remembered. Users with earlier turns count as new users.
 _MOST_KNOWN = 1000
 
 
@@ -30,8 +30,8 @@ class NoPlaceFreeError(DependencyError):
 
 @dataclass(eq=False)
 class Waiter:
-    """Entry in the queue of one request that waits for its turn. Set `granted` in the event loop of the
-    waiting task.
+    """A request that waits for its turn. Complete the future `granted` only in the event loop of the waiting
+    task.
     """
 
     whose: str
@@ -39,10 +39,12 @@ class Waiter:
 
 
 class FairOrder:
-    """Waiting list that decides which user's request gets the next turn. The caller runs the turns."""
+    """Queue that decides which user's request is next. The caller performs the work of each turn."""
 
     def __init__(self, most_of_one: int | None = None) -> None:
-        """Limit each user to `most_of_one` concurrent turns; None = no limit."""
+        """Create an empty queue. Each user may have at most `most_of_one` turns at the same time; None means
+        no limit.
+        """
         self._most_of_one = most_of_one
         self._waiting: list[Waiter] = []
         self._last: dict[str, int] = {}
@@ -52,7 +54,7 @@ class FairOrder:
         self._waiting.append(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """Remove a waiter. Unknown waiters are ignored."""
+        """Remove a waiting request. Unknown requests are ignored."""
         if waiter in self._waiting:
             self._waiting.remove(waiter)
 
@@ -65,11 +67,11 @@ class FairOrder:
         """
         counts = Counter(at_work) if self._most_of_one is not None else Counter[str]()
         may = [one for one in self._waiting if counts[one.whose] < (self._most_of_one or 1)]
-        # New users count as having waited longest. `min` returns the first of equal requests.
+        # New users count as having waited longest. Of equal requests, `min` returns the oldest.
         return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
 
     def took(self, waiter: Waiter) -> None:
-        """Remove a waiting request whose turn has begun, and record the turn for its user."""
+        """Remove a waiting request whose turn starts now, and record the turn for its user."""
         self.remove(waiter)
         self._last.pop(waiter.whose, None)
         self._last[waiter.whose] = next(self._numbers)
@@ -136,8 +138,8 @@ class Shares:
         self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
-        """Return whether a user already has as many steps in progress as their share allows. Shares are
-        computed for one user more, so that a new user finds a free place.
+        """Return whether a user already has as many steps in progress as one user may have. The limit is
+        computed as if there were one more user, so that a new user finds a free place.
         """
         people = len(self._at_work.keys() | {whose})
         return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
@@ -170,8 +172,8 @@ class Shares:
             self._question_until = self._clock() + _BETWEEN_STEPS_S
 
     async def give_way(self, whose: str) -> None:
-        """Wait up to one second for other users' questions and single files, if this user has several files
-        in progress.
+        """If this user has several files in progress, wait up to one second while others have a question or a
+        single file in progress.
 
         Receiving uploads loads this process more than parsing files does.
         """
@@ -183,24 +185,25 @@ class Shares:
             await asyncio.sleep(_LOOK_S)
 
     def is_busy_for_others(self, whose: str) -> bool:
-        """Return whether a question is in progress, or whether another user has a single file in progress."""
+        """Return whether a question is in progress, or another user has exactly one step in progress."""
         if self._questions or self._clock() < self._question_until:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
 
-# Every user may run this many steps at the same time.
+# Number of concurrent steps that every user may have, even if the equal share is smaller.
 _LEAST_SHARE = 2
-# Longest wait for other users. It is short, because questions arrive all the time and one user may upload 60
+# Maximum wait for other users. It is short, because questions arrive all the time and one user may upload 60
 # files a minute.
 _GIVE_WAY_S = 1.0
 _LOOK_S = 0.02
-# A question still counts as in progress for this long after a step, while the host starts its next one.
+# A question still counts as in progress for this long after a step, until the host starts the next one.
 _BETWEEN_STEPS_S = 0.05
-# Ingestion uses 12 of the 32 activities that an instance runs at once (host.json). Questions use the others.
+# Maximum number of concurrent ingestion steps. An instance runs 32 activities at once (host.json); the others
+# are reserved for questions.
 _PLACES = 12
 SHARES = Shares(_PLACES)
-# Minimum number of texts in a request whose duration says something about the speed of the service.
+# A request with fewer texts is too small to measure the speed of the service.
 _WORTH_A_REQUEST = 16
 
 
@@ -214,8 +217,8 @@ class EmbeddingPace:
         wanted_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set the limits on the number of texts per request, and the desired duration of a request. It is
-        short because questions and other users' files wait for requests to end.
+        """Set the limits on the number of texts per request, and the desired duration of a request. The
+        default is short, because questions and other users' files have to wait for each request.
         """
         self._smallest = smallest
         self._largest = largest
@@ -225,11 +228,11 @@ class EmbeddingPace:
 
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
-        """Measure how long the block takes to embed `texts` texts, and adapt the size of later requests. A
-        failed request counts as too slow.
+        """Measure how long the block takes to embed `texts` texts, and adapt the number of texts in later
+        requests. A failed request counts as too slow.
         """
-        # A small request is often slow because the service is busy or far away, so its duration never reduces
-        # the size of later requests.
+        # A small request may be slow because the service is busy or far away, so it never reduces the size of
+        # later requests.
         are_few = texts < min(self.texts, _WORTH_A_REQUEST)
         began = self._clock()
         try:
@@ -240,7 +243,7 @@ class EmbeddingPace:
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
         # At most double the size, because a request with short texts says little about one with long texts.
-        # Never go below 16 after a larger request: a distant service is slow for few texts, too, and smaller
+        # After a larger request, never go below 16: a distant service is also slow for few texts, and smaller
         # requests would only increase their number.
         least = self.texts if are_few else max(self._smallest, min(texts, _WORTH_A_REQUEST))
         self.texts = min(self._largest, max(least, min(fitting, 2 * max(texts, self.texts))))

@@ -1,4 +1,5 @@
-"""Publication of a document version: write its manifest, blocks and index record, then delete stale blocks.
+"""Publication of a document version: its manifest, blocks and index record are written, then stale blocks are
+deleted.
 
 The order guarantees that a listed document is complete, that a document being replaced stays searchable, and
 that every block is in a manifest before it is written. Only blocks that are in a manifest and don't belong to
@@ -43,10 +44,10 @@ METADATA_BY_RULE = "The model could not describe the document; title and summary
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
 # Texts per embedding request. Larger requests make failures more expensive (unmeasured).
 EMBED_BATCH = 64
-# Each service has two lanes, so that requests with few blocks don't wait for long ones. Each lane allows two
-# requests at once: one is answered while the next one is sent.
+# Each service has two lanes, so that small requests don't wait for large ones. Each lane allows two
+# concurrent requests: one is answered while the next one is sent.
 _EMBEDDING, _WRITING = (FairTurns(2), FairTurns(2)), (FairTurns(2), FairTurns(2))
-# Requests with at most this many blocks use the short lane.
+# Requests with at most this many blocks use the lane for small requests.
 _SHORT = 8
 _PACE = EmbeddingPace(largest=EMBED_BATCH)
 # Maximum number of block ids in one search filter.
@@ -64,7 +65,9 @@ class Version:
 
 
 async def make_version(task: IngestTask, parsed: ParsedFile, described: DescribedFile) -> Version:
-    """Build the version being ingested from its parsed file, its metadata and the captions stored so far."""
+    """Return the version being ingested, assembled from its parsed file, its metadata and the captions stored
+    so far.
+    """
     captions = await figure_store.captions(task.blobs, task.folder) if parsed.figures else {}
     model = task.services.settings.models.embedding
     return Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))
@@ -73,15 +76,15 @@ async def make_version(task: IngestTask, parsed: ParsedFile, described: Describe
 async def plan(
     task: IngestTask, parsed: ParsedFile, described: DescribedFile, indexed: Mapping[str, str] | None
 ) -> BlockChanges:
-    """Compare the parsed chunks and figures with the index, and write the version's manifest.
+    """Compare the parsed chunks and figures with the indexed blocks, and write the version's manifest.
 
     Args:
         indexed: content hash by block id, for every index row of the document. None = no block was ever
             written.
     """
     model = task.services.settings.models.embedding
-    # Assume for now that the model will write every caption: the id of a figure's block depends on who wrote
-    # it.
+    # Assume for now that the model will write every caption, because the id of a figure's block depends on
+    # whether a model or a rule wrote it.
     blocks = make_blocks(task.doc_id, parsed, {}, model)
     changes = plan_changes(blocks, indexed or {})
     by_rule = {figure.key: Caption(text="", by_model=False) for figure in parsed.figures}
@@ -91,7 +94,8 @@ async def plan(
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
         if task.version_key == (await task.current_state()).version_key:
-            # The blocks of the published version stay searchable until this ingestion succeeds.
+            # Also list the blocks of the published version, which stay searchable until this ingestion
+            # succeeds.
             owned |= {*earlier.block_ids}
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
@@ -107,7 +111,7 @@ async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
     """Embed the blocks at these positions, and write them to the index. Idempotent."""
-    # `_turn` needs the owner from the document's row, so make sure that the row is loaded.
+    # Make sure that the document's row is loaded, because `_turn` needs the owner in it.
     await task.current_state()
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
@@ -115,8 +119,8 @@ async def write_blocks(
         vectors, calls = await _vectors(task, version, batch, original.doc_id)
         task.used = task.used.plus(Usage(blocks=len(batch)))
         async with _turn(_WRITING, task, len(batch)):
-            # Embedding may take minutes. If another execution has taken over meanwhile, `enter` stops this
-            # step; otherwise it reads the permissions that the new rows must have.
+            # Embedding may take minutes, so check the fence: `enter` stops this step if another execution has
+            # taken over. Otherwise it reads the permissions for the new rows.
             task.model_calls["embedding"] += calls
             state = await task.enter("embedding")
             record = _record(task, state, version)
@@ -130,8 +134,8 @@ async def write_blocks(
 def _turn(
     lanes: tuple[FairTurns, FairTurns], task: IngestTask, blocks: int
 ) -> AbstractAsyncContextManager[None]:
-    """Return a context manager that waits until it is the document owner's turn to send a request for
-    `blocks` blocks. Small requests have a lane to themselves.
+    """Return a context manager that waits for the document owner's turn to send a request for `blocks`
+    blocks. Small requests have a separate lane.
     """
     owner = task.known.wanted_rights.owner_id if task.known else None
     return lanes[blocks > _SHORT].turn(owner or "")
@@ -155,8 +159,8 @@ async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]
 
 
 async def finish(task: IngestTask, version: Version, changes: BlockChanges, original: Original) -> None:
-    """Publish the version, with the corrections of the original if it was renamed. Call `clean_up` afterwards
-    to delete older versions.
+    """Publish the version. If the file was only renamed, adopt the corrections of the original. Call
+    `clean_up` afterwards to delete older versions.
     """
     services = task.services
     await copies.take_corrections(task, original)
@@ -166,14 +170,14 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated or state.shown_corrections != state.corrections:
-        # The permissions or metadata changed after some blocks were written, so rewrite the copies in all
+        # The permissions or metadata changed after some blocks were written, so rewrite their copies in all
         # blocks.
         positions = range(len(version.blocks))
     elif index_rows.copied_hash(record) != state.copied_hash:
         positions = changes.moved + changes.kept
     rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
     await services.content_index.merge(rows)
-    # Write the record last: every listed document must be completely searchable.
+    # Write the record last, because every listed document must be completely searchable.
     passages = [chunk for chunk in version.parsed.chunks if chunk.kind != "card"]
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
@@ -192,8 +196,8 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
 
 
 async def _settle_manifest(task: IngestTask, version: Version) -> None:
-    """Rewrite the manifest with the final block ids. A figure's block id depends on whether the model or a
-    rule wrote its caption.
+    """Rewrite the manifest with the final block ids, which depend on whether the model or a rule wrote each
+    caption.
     """
     manifest = await versions.read_manifest(task.blobs, task.folder)
     owned = {block.block_id for block in version.blocks}
@@ -203,7 +207,7 @@ async def _settle_manifest(task: IngestTask, version: Version) -> None:
 
 
 async def clean_up(task: IngestTask) -> None:
-    """Delete the blocks and folders of all other versions, and the stored results of steps.
+    """Delete the blocks and folders of all other versions, and the stored results of this ingestion's steps.
 
     Idempotent: after a crash, the remaining manifests list the blocks that still have to be deleted.
 
@@ -217,7 +221,8 @@ async def clean_up(task: IngestTask) -> None:
     folders = await versions.stored_folders(task.blobs, task.doc_id)
     listed = await versions.listed_blocks(task.blobs, folders - {state.folder})
     stale = (listed | {*current.other_ids}) - {*current.block_ids}
-    # Check the fence: another instance may have published a version that contains these blocks.
+    # Check the fence before the deletion: another instance may have published a version that contains these
+    # blocks.
     await task.reload()
     await task.services.content_index.delete(sorted(stale))
     if current.other_ids:
@@ -230,7 +235,9 @@ async def clean_up(task: IngestTask) -> None:
 
 
 def _with_upload_date(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
-    """Return the record with the upload date of the indexed version if the file's bytes are unchanged."""
+    """Return the record with the upload date of the indexed version. If the bytes of the file have changed,
+    return the record unchanged.
+    """
     if state.content_hash != record.content_hash:
         return record
     return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
@@ -239,8 +246,8 @@ def _with_upload_date(record: DocumentRecord, state: DocumentState) -> DocumentR
 async def _record_indexed(
     task: IngestTask, indexed: Callable[[DocumentState], DocumentState]
 ) -> DocumentState:
-    """Record that the version is indexed. If the document was deleted meanwhile, delete its index record
-    again and raise `FencedError`.
+    """Update the document's row after its version was indexed. If the document was deleted meanwhile, delete
+    its index record again and raise `FencedError`.
     """
     try:
         return await task.update(indexed)
@@ -265,7 +272,7 @@ def make_blocks(
     seen: Counter[tuple[str, ...]] = Counter()
     blocks = []
     pieces: list[Chunk | Figure] = [*parsed.chunks, *parsed.figures]
-    # Number all pieces in reading order from 0. Pieces of the same element keep their order.
+    # Number all chunks and figures in reading order from 0. Pieces of the same element keep their order.
     by_place = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
     ordinals = {position: ordinal for ordinal, position in enumerate(by_place)}
     for position, chunk in enumerate(parsed.chunks):
@@ -331,8 +338,8 @@ def _figure_block(
 async def _vectors(
     task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
-    """Return the vectors of a batch of blocks in order, and the number of model calls (0 or 1). Vectors are
-    copied from the original document if it contains the same blocks.
+    """Return the vectors of a batch of blocks in order, and the number of model calls (0 or 1). Vectors of
+    blocks that the original document also contains are copied from there.
     """
     vectors: dict[str, Sequence[float]] = {}
     if original is not None:
@@ -368,7 +375,7 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         title=metadata.title,
         document_type=metadata.document_type,
         upload_date=now(),
-        # A model may take a date in the subject of an e-mail for the date of the e-mail.
+        # For an e-mail, prefer the date in its header: a model may take a date in the subject for it.
         document_date=stored_date(parsed.date or metadata.date),
         author=metadata.author or parsed.author,
         department=metadata.department,
@@ -410,7 +417,8 @@ def _indexed_state(
     corrections: Corrections,
 ) -> DocumentState:
     """Return the document's state after indexing this version with the given permissions and corrections."""
-    # Keep the warning about permissions until they change, and replace warnings about the previous version.
+    # Warnings about permissions apply until the permissions change. All others are replaced with those of
+    # this version.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
         "blob_etag": state.wanted_etag,

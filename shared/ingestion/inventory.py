@@ -29,13 +29,12 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
-# Maximum number of documents per call, which take about 130 MB (measured: 13 KB per document).
+# Maximum number of documents per call. They take about 130 MB of memory (measured: 13 KB per document).
 MOST_DOCUMENTS = 10_000
-# Each timer call reads the blocks of one of 2^8 = 256 parts of the documents, so that all blocks are read
-# within 21 hours.
+# Each timer call reads the blocks of one of 2^8 = 256 windows, so that all blocks are read within 21 hours.
 WINDOW_BITS = 8
 
-# Read only the fields that are compared, because other fields such as summaries are large.
+# Read only the fields that are compared. The others, such as summaries, are large.
 _ROW_FIELDS = (
     "doc_id",
     "filename",
@@ -50,15 +49,15 @@ _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 
 def shown_place(blob_name: str) -> str:
-    """Return the name that identifies a document in a report: its blob name, or for a conversation file its
-    id, because administrators must not see the file's name.
+    """Return the name of a document in a report: its blob name, or its id if it is a conversation file, whose
+    name administrators must not see.
     """
     return document_id(blob_name) if is_conversation_file(blob_name) else blob_name
 
 
 @dataclass
 class SeenBlocks:
-    """Summary of the index blocks of one document."""
+    """Summary of one document's rows in the content index."""
 
     count: int = 0
     access_lists: set[tuple[str, ...]] = field(default_factory=set)
@@ -67,8 +66,8 @@ class SeenBlocks:
 
 @dataclass(frozen=True)
 class SeenDocument:
-    """Everything stored about one document: file, access list, state, index row and blocks. None or "" marks
-    a missing record.
+    """Everything stored about one document: file, access list, state, index row and blocks. None or "" means
+    that the record is missing.
 
     Attributes:
         etag: etag of the file.
@@ -87,30 +86,28 @@ class SeenDocument:
 
     @property
     def settled(self) -> DocumentState | None:
-        """State of the document if its last ingestion has ended, otherwise None. During an ingestion, the
-        stores can't be compared.
-        """
+        """State of the document, or None during an ingestion, when the stores can't be compared."""
         state = self.state
         is_ended = state is not None and state.status in ("ready", "failed") and not state.is_open
         return state if is_ended else None
 
     @property
     def is_too_open(self) -> bool:
-        """Whether some indexed block has a different access list than the document."""
+        """Whether the access list of an indexed block differs from the document's."""
         return self.state is not None and bool(
             self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
         )
 
     def difference(self, kind: DifferenceKind, detail: str) -> Difference:
-        """Return a difference found in this document. The name of a conversation file is replaced by its
-        id.
+        """Return a difference of this document for a report. The name of a conversation file is replaced with
+        its id.
         """
         return Difference(kind=kind, place=shown_place(self.name), detail=detail)
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Inventory of stored documents, keyed by document id.
+    """Inventory of stored documents, with all records of a document under its id.
 
     Attributes:
         seen: documents with a file or a state.
@@ -143,8 +140,8 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
 
 
 async def take_inventory(services: IngestionServices, window: IdWindow, of_blocks: IdWindow) -> Inventory:
-    """Read all records of the documents in `window`. Blocks are only read for documents in the narrower
-    window `of_blocks`.
+    """Read all records of the documents in `window`. Blocks are only read for documents in `of_blocks`, a
+    window inside it.
 
     Blocks are read before rows, rows before states, and states before files, in the reverse order of writes.
     So for each record that is read, the records written before it are found, too, unless they were deleted.
@@ -198,7 +195,7 @@ def _sidecars_without_file(files: Iterable[Mapping[str, BlobProperties]]) -> tup
 
 
 def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
-    """Return the first difference between a document's file, state and index row, or None if they agree.
+    """Return the first difference between a document's file, state and index row, or None if all three agree.
 
     Args:
         pipeline: hash of the current settings and rules; documents ingested with others are outdated.
@@ -234,7 +231,7 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return seen.difference("outdated", "The document was ingested with other settings or rules.")
     if state.hints_etag != seen.hints_etag:
         return seen.difference("outdated", "The table hints of the document changed.")
-    # The permissions of a version that failed are never applied to the published version.
+    # The permissions that came with a failed version never apply to the published version.
     is_indexed = state.content_hash != "" and (state.status != "failed" or state.blob_etag == seen.etag)
     if state.sidecar_etag != seen.sidecar_etag or (
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
@@ -267,9 +264,7 @@ def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
 
 
 async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
-    """Return whether the window has more than `MOST_DOCUMENTS` rows. Stops reading when the limit is
-    exceeded.
-    """
+    """Return whether the window has more than `MOST_DOCUMENTS` rows. Rows beyond the limit are not read."""
     seen = 0
     async for _ in all_rows(index, "doc_id", ("doc_id",), window.condition("doc_id")):
         seen += 1

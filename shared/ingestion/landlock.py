@@ -24,7 +24,7 @@ _RIGHTS_OF_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (
 _TRUNCATE, _DEVICE_CONTROL = 1 << 14, 1 << 15
 _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_CONTROL
 _READ = _EXECUTE | _READ_FILE | _LIST_FOLDER
-# Landlock scopes to restrict: abstract Unix sockets and signals.
+# Landlock scopes that block connections to abstract Unix sockets and signals to other processes.
 _SCOPES = 0b11
 _FIRST_WITH_SCOPES = 6
 
