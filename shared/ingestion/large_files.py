@@ -1,5 +1,5 @@
-"""Activities that ingest a large file in several steps. Each reads the stored results of earlier steps, and
-stores its own.
+"""Activities that ingest a large file in several steps. Each one reads the stored results of earlier steps
+and stores its own.
 
 `shared.ingestion.steps.ingest_small` composes the same functions for a small file without storing results.
 """
@@ -16,7 +16,9 @@ from shared.ingestion.task import IngestTask
 
 
 async def parse(task: IngestTask) -> Parsed:
-    """Download, parse and chunk the file. If an interrupted execution has stored the result, use that."""
+    """Download, parse and chunk the file. If an interrupted execution stored this result already, return it
+    instead.
+    """
     await task.enter("parsing")
     parsed = await parse_document.parse(task, lambda: _files(task).find(PARSED, ParsedFile))
     if parsed is None:
@@ -32,7 +34,8 @@ async def describe(task: IngestTask) -> Done:
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
-        # An earlier attempt stored the model's metadata. Metadata derived by rule would be replaced.
+        # An earlier attempt stored metadata from the model, so keep it. Metadata derived by rule would be
+        # replaced.
         return Done()
     original = await find_original(task)
     await files.put(ORIGINAL, original)

@@ -29,8 +29,8 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata
 
 _OUTPUT_TOKENS = 2000
-# A text has a known language if it contains this many distinct stop words of it and they make up this share
-# of all words. In ordinary text the share is 20 to 40 %.
+# A text is in a known language if it contains at least this many distinct stop words of the language, and
+# they make up at least this share of its words. In ordinary text, the share is 20 to 40 %.
 _MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
@@ -48,13 +48,13 @@ _STANDARD_SENTENCES = 8
 _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
-# A title is ambiguous if at least two other documents have it: a single one may be an earlier edition.
+# A title is ambiguous if at least two other documents have it. A single one may be an earlier edition.
 _MANY_NAMESAKES, _NAMESAKES_READ = 2, 50
-# Number of titles of other documents that the model sees.
+# Maximum number of titles of other documents to show to the model.
 _SHOWN_TITLES = 10
 # Maximum number of words in a title search.
 _QUERY_WORDS = 30
-# For documents with longer access lists, the model sees no titles of other documents.
+# If the access list is longer than this, the model sees no titles of other documents.
 _MAX_PRINCIPALS = 20
 _HEADING_MARK = re.compile(r"^#+ ", re.MULTILINE)
 _BOILERPLATE = re.compile(
@@ -65,8 +65,8 @@ _BOILERPLATE = re.compile(
 
 
 async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
-    """Return the document's metadata. The model derives them from the first 6,000 characters; if it fails,
-    rules do.
+    """Return the document's metadata, which the model derives from the first 6,000 characters. If the model
+    fails, rules derive it.
 
     If the model has described the same bytes before, for this document or its original, that description is
     reused.
@@ -100,8 +100,8 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
 
 
 async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
-    """Return whether at least two other documents of the project have this title, so that it doesn't identify
-    a document.
+    """Return whether at least two other documents of the project have this title, so that the title doesn't
+    identify a document.
     """
     titles = await _titles_like(task, state, title, top=_NAMESAKES_READ)
     return sum(other.casefold() == title.casefold() for other in titles) >= _MANY_NAMESAKES
@@ -160,14 +160,14 @@ async def _titles_like(
 async def _by_earlier(
     task: IngestTask, state: DocumentState, original: Original, opening: str
 ) -> DescribedFile | None:
-    """Return metadata that the model derived earlier from the same bytes, for this document or for the
+    """Return metadata that the model derived earlier from the same bytes, either for this document or for the
     original that it copies. Return None if there is none.
     """
     for folder in filter(None, (task.folder if state.version_key else "", original.folder)):
         manifest = await read_manifest(task.blobs, folder)
         described = manifest.described if manifest else None
-        # Metadata derived by rule isn't reused. If a user requested a new ingestion, the stored metadata was
-        # deleted.
+        # Metadata derived by rule isn't reused. If a user requested this ingestion, the stored metadata was
+        # deleted before.
         if described is not None and described.by_model:
             return under_another_name(described, state.filename, opening)
     return None
@@ -176,8 +176,8 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """Ask the model for the document's metadata. Return them, or None if the model failed or its reply was
-    invalid, and the number of replies received.
+    """Ask the model for the document's metadata. Return the metadata, or None if there is no valid reply, and
+    the number of replies received.
     """
     titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
@@ -210,8 +210,8 @@ async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
 def describe_by_rule(
     filename: str, own_title: str | None, heading: str | None, opening: str
 ) -> DocumentMetadata:
-    """Return metadata made without a model: the title from the file's properties, first heading or name, and
-    summaries from its first sentences.
+    """Return metadata derived without a model. The title comes from the file's properties, the first heading
+    or the file name; the summaries come from the first sentences.
     """
     stem = _stem(filename)
     text = _HEADING_MARK.sub("", opening)
@@ -236,8 +236,8 @@ def describe_by_rule(
 
 
 def guess_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, guessed from its frequent short words. Return "und"
-    (undetermined) if it contains too few.
+    """Return the ISO 639-1 code of a text's language, guessed from common short words. Return "und"
+    (undetermined) if there are too few.
 
     Tables contain almost no such words, and "par" or "plus" alone don't make a text French.
     """

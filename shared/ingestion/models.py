@@ -13,8 +13,8 @@ from shared.retrieval.metadata_text import MetadataName
 
 
 class IngestRequest(Model):
-    """Input of the `ingest_document` orchestration, which brings the indexes up to date with this blob, even
-    if the blob was deleted.
+    """Input of the `ingest_document` orchestration, which updates the indexes to match this blob, even if the
+    blob was deleted.
 
     It doesn't say what happened to the blob, because events may arrive late, twice or out of order.
     """
@@ -57,7 +57,7 @@ class IngestStep(Model):
 
 
 class Parsed(Model):
-    """Reply of the parsing step: the file was parsed, or its bytes are unchanged."""
+    """Reply of the parsing step, which either parsed the file or found its bytes unchanged."""
 
     kind: Literal["parsed"] = "parsed"
     version_key: str
@@ -65,7 +65,7 @@ class Parsed(Model):
 
 
 class Done(Model):
-    """Reply of a step that returns nothing else: its result is stored in the version's folder or in the
+    """Reply of a step without other values to return. Its result is in the version's folder or in the
     indexes.
     """
 
@@ -73,7 +73,9 @@ class Done(Model):
 
 
 class IngestResult(Model):
-    """Output of the ingestion orchestration. Counts refer to blocks and are 0 if none were written."""
+    """Output of the ingestion orchestration. The counts are numbers of blocks, and are 0 if no block was
+    written.
+    """
 
     outcome: Literal["ready", "current", "rights", "removed", "nothing", "overtaken", "rests", "failed"]
     reason: str | None = None
@@ -84,7 +86,7 @@ class IngestResult(Model):
 
 
 class SmallDone(Model):
-    """Reply after a small document was ingested and closed in one activity."""
+    """Reply of the activity that ingests a small document completely, including the final status."""
 
     kind: Literal["small_done"] = "small_done"
     result: IngestResult
@@ -92,7 +94,7 @@ class SmallDone(Model):
 
 
 class Accepted(Model):
-    """Reply of the first step: the work to do.
+    """Reply of the first step of an ingestion: the work that the ingestion must do.
 
     Attributes:
         outcome: `nothing`: the document never existed. `gone`: remove its data. `current`: nothing to do.
@@ -118,7 +120,7 @@ BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}
 
 
 class Planned(Model):
-    """Reply of the planning step: the number of new, moved, unchanged and deleted blocks."""
+    """Reply of the planning step: the numbers of new, moved, unchanged and deleted blocks."""
 
     kind: Literal["planned"] = "planned"
     new_count: int
@@ -129,7 +131,7 @@ class Planned(Model):
 
 
 class Closed(Model):
-    """Reply after the end of an ingestion was recorded."""
+    """Reply of the last step, which recorded how the ingestion ended."""
 
     kind: Literal["closed"] = "closed"
     again: bool
@@ -144,7 +146,7 @@ class Fenced(Model):
 
 
 class IngestFailure(Model):
-    """Reply of a failed step. Users see `reason` and `hint`, or a translation of `failure` by their client.
+    """Reply of a failed step. Users see `reason` and `hint`, or their client's translation of `failure`.
 
     Attributes:
         retryable: the step may succeed later.
@@ -178,7 +180,9 @@ def is_last(reply: IngestReply) -> bool:
 
 
 class IngestReplyEnvelope(Model):
-    """Output of every ingestion activity. Expected failures are replies, not exceptions."""
+    """Output of every ingestion activity. Expected failures are returned as replies, not raised as
+    exceptions.
+    """
 
     reply: IngestReply
 
@@ -238,8 +242,8 @@ class ParsedFile(Model):
 
 
 class BlockChanges(Model):
-    """Comparison of a document's blocks with the index. Positions count the document's blocks from 0, first
-    all chunks, then all figures.
+    """Comparison of a document's blocks with its index rows. Positions are indexes into the list of its
+    blocks: first all chunks, then all figures.
 
     Attributes:
         new: blocks to embed and write; new figures are captioned first.
@@ -291,7 +295,7 @@ class Layout(Model):
 
 
 class PageTexts(Model):
-    """Recognised text by page number, with blank lines between paragraphs. Pages that weren't read are
+    """Recognised text by page number, with blank lines between paragraphs. Pages that were not read are
     missing.
     """
 

@@ -27,24 +27,29 @@ from shared.platform.errors import BadDocumentError, ConflictError, DependencyEr
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
-# Timeout for rendering a page. Most pages take tenths of a second; a map with a million lines times out.
+# Timeout for rendering a page. Most pages take a few tenths of a second, but a map with a million lines
+# exceeds the timeout.
 RENDER_TIMEOUT_S = 20.0
-# Time before a failed page is rendered again. It limits a document to two timeouts per hour.
+# Time before a failed page is rendered again. With `_MAX_FAILED_PAGES`, this limits a document to two
+# timeouts per hour.
 FAILURE_KEPT = timedelta(hours=1)
-# After this many failed pages, no page of the version is rendered: every page of a malicious file is slow.
+# After this many failed pages, no page of the version is rendered, because every page of a malicious file may
+# be slow.
 _MAX_FAILED_PAGES = 2
 _MAX_WAITING = 8
-# Pages that a user may request at the same time: the current page and the next one.
+# Number of pages that a user may request at the same time: the current page and the next one.
 _OWN_PLACES = 2
 _WIDTHS_PX = (320, 640, 960)
-# Quality of the smaller WebP pictures, which keeps small print readable (unmeasured).
+# WebP quality of the smaller pictures. Small print is still readable at this value (unmeasured).
 _WEBP_QUALITY = 80
 _places = BoundedSemaphore(_MAX_WAITING)
 _own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES)
 
 
 class PageFailure(Model):
-    """Reason and time of a failed rendering, stored so that it isn't retried immediately."""
+    """Reason and time of a failed rendering. It is stored, so that the page isn't rendered again
+    immediately.
+    """
 
     detail: str
     hints: tuple[str, ...]
@@ -52,7 +57,7 @@ class PageFailure(Model):
 
 
 def has_pictures(filename: str) -> bool:
-    """Return whether pages of this file type can be rendered, which is only true for PDF."""
+    """Return whether the pages of a file can be rendered, judged by its suffix. Only PDF is supported."""
     return PurePosixPath(filename).suffix.lower() == ".pdf"
 
 
@@ -104,8 +109,8 @@ async def page_picture(
 async def narrow_picture(
     state: DocumentState, page_number: int, width_px: int, services: IngestionServices
 ) -> BlobProperties | None:
-    """Return the properties of a smaller picture of a page, which is made from the full one. Return None if
-    the full picture is needed.
+    """Return the properties of a smaller picture of a page, which is made from the full picture. Return None
+    if only the full picture has the requested width.
 
     The width is the smallest of 320, 640 and 960 px that is at least `width_px`.
     """
@@ -135,7 +140,7 @@ async def _render_once(
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
-        # Another request may have rendered the page, or failed to, while this request waited.
+        # While this request waited, another one may have rendered the page, or failed to.
         sheet = await known_sheet(state, page_number, services.blobs)
         if sheet is not None:
             return sheet
@@ -184,8 +189,8 @@ async def _render(
     await write_model(blobs, WORK, _name(state, f"page-{page_number}.json"), sheet)
     current = await services.documents.get(state.doc_id)
     if current is None or current.version_key != state.version_key:
-        # The version was replaced or deleted during rendering. Delete only this page, as an ingestion may be
-        # recreating this version.
+        # The version was replaced or deleted during rendering. Delete only the files of this page, because an
+        # ingestion may be recreating the version.
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}."))
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}-"))
     return sheet
@@ -197,7 +202,7 @@ async def _render_in_worker(
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document.pdf"
         downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
-        # Render only the indexed version, because another version may have different readers.
+        # Render only the indexed version. Another version may have other readers.
         if downloaded.etag != state.blob_etag:
             raise ConflictError("The document is being replaced.", "Try again when the new version is ready.")
         job = RenderJob(

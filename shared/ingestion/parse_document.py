@@ -42,7 +42,7 @@ from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
 
 _MAX_RETRIES = 3
-# Minimum timeout, which includes the start of a process on a loaded machine.
+# Minimum timeout. It includes the start of the process on a busy machine.
 _LEAST_TIMEOUT_S = 40.0
 # Additional timeout of 65 s per megabyte. Four large PDFs took 2 to 11 s per megabyte.
 _TIMEOUT_S_PER_BYTE = 65e-6
@@ -70,7 +70,7 @@ async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> Pars
     size_bytes = 0 if properties is None else properties.size_bytes
     max_bytes = task.services.settings.ingestion.max_document_bytes
     if properties is not None and size_bytes > max_bytes:
-        # A signed upload URL can't limit the size, so the limit is checked after the upload.
+        # Size limits can't be part of a signed upload URL, so the size is checked after the upload.
         if has_own_sidecar(task.step.blob_name):
             await task.blobs.delete_version(DOCUMENTS, task.step.blob_name, etag=properties.etag)
         task.used = task.used.plus(Usage(size_bytes=size_bytes))
@@ -82,9 +82,9 @@ async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> Pars
     suffix = PurePosixPath(state.filename).suffix.lower()
     services = (task.services.parser_services.layout, task.services.parser_services.pages)
     is_sent = any(service is not None and suffix in service.suffixes for service in services)
-    # Wait for a turn before the download, so that a waiting activity keeps no copy of the file. A file for a
-    # parser service waits for a worker only when the service has answered: otherwise a worker would be idle
-    # for minutes.
+    # Wait for a turn before the download, so that no waiting activity keeps a copy of its file. A file for a
+    # parser service reserves a worker only after the service has answered; otherwise, the worker would be
+    # idle for minutes.
     whose = sender_of(task.step.blob_name)
     async with (pools.sent if is_sent else pool).turn(whose) as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:
@@ -151,8 +151,8 @@ def _path(name: str | None) -> Path | None:
 
 
 async def _hints(task: IngestTask) -> str:
-    """Return the owner's table hints, or "" if they were deleted. Oversized hints are replaced by a text that
-    the parser rejects.
+    """Return the owner's table hints, or "" if they were deleted. Oversized hints are replaced with a text
+    that the parser rejects.
     """
     name = task.step.blob_name + HINTS_SUFFIX
     properties = await task.blobs.properties(DOCUMENTS, name)
@@ -179,8 +179,8 @@ def _require_tries_left(state: DocumentState) -> None:
 
 
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
-    """Return the state to store before parsing: it contains the new version key and counts this attempt. If
-    the bytes are new, the failure counters restart.
+    """Return the state to store before parsing, with the new version key and this attempt counted. For new
+    bytes, the failure counters start at zero.
     """
     content_hash = version_key.partition("-")[0]
     attempts = state.begun_parses + 1 if content_hash == state.tried_hash else 1
@@ -188,8 +188,8 @@ def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentSt
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
         if content_hash == state.content_hash and state.tried_reason is None:
-            # An interrupted ingestion of other bytes may have changed rows that this version shares, so write
-            # them again.
+            # An interrupted ingestion of other bytes may have changed rows that belong to this version too,
+            # so write them again.
             read |= {"pipeline": "", "copied_hash": ""}
     return with_status(with_number(state.model_copy(update=read), version_key), "parsing")
 
@@ -204,7 +204,7 @@ def _inspect(path: Path) -> tuple[str, bytes]:
 
 @dataclass(frozen=True)
 class _FileReader:
-    """Reader for one file that uses the worker process, and a parser service if configured."""
+    """Reader for one file, which uses the worker process and, if configured, a parser service."""
 
     task: IngestTask
     job: ParseJob
@@ -229,8 +229,8 @@ class _FileReader:
         return await self._run_parser()
 
     async def _run_parser(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
-        """Run the worker process with some fields of the job changed, and return its result. `notes` are
-        added to the warnings.
+        """Run the worker process and return its result. `changes` replace fields of the job, and `notes` are
+        added to the warnings of the result.
         """
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
@@ -241,7 +241,9 @@ class _FileReader:
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
-        """Parse the file, have the service read the pages without text, and parse again with their words."""
+        """Parse the file, send the pages without text to the service, and parse the file again with the
+        recognised text.
+        """
         first = await self._run_parser(page_texts={})
         unread = first.unread_pages[:_MAX_READ_PAGES]
         if not unread:

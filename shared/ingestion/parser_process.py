@@ -30,28 +30,28 @@ from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
-# Memory for the host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each).
+# Memory for the Functions host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each).
 _APP_MB = 768
 # Memory limit of a worker for short texts. Parsing 32 KB of text takes 90 MB with a tokenizer.
 _TEXT_MB = 144
 # Memory limit of a worker for page pictures. Rendering a lossless colour scan at 600 dpi takes 175 MB.
 _PAGE_MB = 224
-# Memory limit of a worker for SQL queries, which takes 55 MB plus the limit of SQLite (sql_worker.py).
+# Memory limit of a worker for SQL queries: 55 MB plus the memory limit of SQLite (sql_worker.py).
 _QUERY_MB = 144
-# Parsing is CPU-bound: more workers would only slow each other down.
+# Parsing is CPU-bound, so more workers would only slow each other down.
 _FILE_WORKERS = 2
-# Files that may be at a parser service at once. They need no worker, but each has a copy on disk.
+# Maximum number of files at a parser service at once. They need no worker, but each occupies disk space.
 _SENT_FILES = 3
 COPIES = _FILE_WORKERS + _SENT_FILES + 1
 """Maximum number of documents on disk at once, each of up to MAX_DOCUMENT_BYTES. One is for page pictures."""
-# Longest wait for a free worker. Together with the timeout of parsing, it stays below the ten minutes that a
-# function may take.
+# Maximum wait for a free worker. Together with the parsing timeout, it must stay below the function timeout
+# of ten minutes.
 PATIENCE_S = 45.0
-# Timeout for the start of a worker process, which takes 1 s, or 10 s on a busy machine.
+# Timeout for the start of a worker process. A start takes 1 s, or 10 s on a busy machine.
 _START_TIMEOUT_S = 60.0
 # Interval between checks for a free worker.
 _POLL_S = 0.05
-# Leaves the parsers a third of the CPU while the app is busy answering questions.
+# With this niceness, parsers still get a third of the CPU while the app is busy answering questions.
 _FILE_NICENESS = 5
 # A worker process is replaced after this many jobs, because libraries leak memory.
 _JOBS_PER_WORKER = 200
@@ -60,8 +60,8 @@ _START = (
     "from shared.ingestion.parser_worker import main; "
     "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
-# Pass only these environment variables to a worker, since others may contain secrets. `_SMALL` reduces its
-# use of address space, which is limited.
+# Pass only these environment variables to a worker, because others may contain secrets. The variables in
+# `_SMALL` reduce its address space, which is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
 _SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -73,7 +73,7 @@ Raises BadDocumentError: the file cannot be read, took too long, or crashed the 
 
 
 class ParserPool:
-    """A fixed number of worker processes, started on demand, each limited to `memory_mb` of memory.
+    """A fixed number of worker processes that are started on demand. Each may use `memory_mb` megabytes.
 
     Workers are assigned fairly, and the files of one user leave at least one worker free if there are
     several. `niceness` is added to that of the host process: higher values mean lower priority. `modules`
@@ -85,17 +85,18 @@ class ParserPool:
     ) -> None:
         self.memory_mb = memory_mb
         self._workers = [_Worker(memory_mb << 20, niceness, modules) for _ in range(workers)]
-        # A stack, so that the worker used last, whose process is already running, comes first.
+        # A stack: the worker that was used last, whose process is already running, is used first.
         self._free = deque(self._workers)
-        # User of each busy worker. Threads share this dict, so use atomic operations only.
+        # Users of the busy workers. Several threads share this dict, so only atomic operations are allowed.
         self._holders: dict[_Worker, str] = {}
         self._order = FairOrder(most_of_one=max(1, workers - 1))
-        # Use a separate executor: the event loop's default one has few threads, which DNS lookups need.
+        # Use a separate executor, because the default one of the event loop has few threads and DNS lookups
+        # need them.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
 
     @property
     def started(self) -> int:
-        """Number of worker processes started so far. A high number indicates that workers crash."""
+        """Number of worker processes started so far. A high number suggests that workers crash."""
         return sum(worker.started for worker in self._workers)
 
     async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S, whose: str = "") -> None:
@@ -133,8 +134,8 @@ class ParserPool:
             if exchange is None:
                 self._give_back(worker)
             else:
-                # The caller may have been cancelled while the worker is still busy, so release it only after
-                # its reply.
+                # The caller may be cancelled while the worker is still busy, so release the worker only when
+                # it has replied.
                 exchange.add_done_callback(lambda _: self._give_back(worker))
 
     async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":
@@ -164,7 +165,7 @@ class ParserPool:
 
 
 class _Worker:
-    """A worker slot with at most one running process."""
+    """A slot of the pool, with at most one running process."""
 
     def __init__(self, memory_bytes: int, niceness: int = 0, modules: tuple[str, ...] = ()) -> None:
         self.started = 0  # number of processes started so far
@@ -175,8 +176,8 @@ class _Worker:
         self._jobs = 0
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
-        """Run a job in the worker process, and return the reply. Crashes and timeouts are returned as
-        replies, too.
+        """Run a job in the worker process, and return the reply. Crashes and timeouts are reported as
+        replies.
 
         Raises:
             DependencyError: no process could be started.
@@ -185,7 +186,7 @@ class _Worker:
             self._restart(readable=_further_files(job))
         self._jobs += 1
         line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
-        # The process replied in time, but the timer killed it before it could be stopped.
+        # The reply arrived in time, but the timer had already fired and killed the process.
         if line and is_late:
             self.end()
         if line:
@@ -221,7 +222,7 @@ class _Worker:
     def end(self) -> None:
         """Kill the process, if any, and wait for it to exit."""
         if self._process is not None:
-            # Closing the pipe of a dead process fails if it left input unread.
+            # Closing the pipe fails if the process died before it read all of its input.
             with suppress(OSError), self._process as process:
                 process.kill()
         self._process = None
@@ -230,7 +231,8 @@ class _Worker:
         self.end()
         hide_memory()
         _report_missing_landlock()
-        # Copy the host's import path: on Azure, no environment variable names the packages folder.
+        # Copy the import path of the host, because on Azure no environment variable contains the packages
+        # folder.
         start = _START.format(
             path=list(sys.path),
             memory_bytes=self._memory_bytes,
@@ -256,7 +258,7 @@ class _Worker:
 
 
 class _Deadline:
-    """Timeout of one job. It kills the worker process only while that job runs, never during a later one."""
+    """Timeout for one job. It kills the worker process only while that job runs, never during a later one."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -272,7 +274,7 @@ class _Deadline:
                 self._process.kill()
 
     def withdraw(self) -> bool:
-        """Cancel the timeout. Return whether it has already killed the process."""
+        """Cancel the timeout. Return whether it had already killed the process."""
         with self._lock:
             self._is_running = False
             return self._has_expired
@@ -280,16 +282,16 @@ class _Deadline:
 
 @cache
 def _report_missing_landlock() -> None:
-    """Log a warning, once per process, if Landlock doesn't isolate the parsers from files and other
-    processes.
+    """Log a warning, once per process, if Landlock is unavailable and so can't keep the parsers from other
+    files and processes.
     """
     if not landlock_version():
         get_logger().warning("parser.landlock_missing")
 
 
 def _further_files(job: Job) -> tuple[str, ...]:
-    """Return the files that a job reads in addition to its folder, such as the tokenizer. They are the same
-    for all jobs of a pool.
+    """Return the files that a job reads from outside its folder, such as the tokenizer. They are the same for
+    all jobs of a pool.
     """
     if not isinstance(job, ParseJob):
         return ()
@@ -322,8 +324,8 @@ class Parsers:
 
 @cache
 def parsers(instance_memory_mb: int) -> Parsers:
-    """Return the worker pools of this process. The parsers of `files` share the memory that the host and the
-    other pools leave.
+    """Return the worker pools of this process. The pool `files` gets the memory that the host and the other
+    pools don't need.
     """
     file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB - _QUERY_MB) // _FILE_WORKERS
     return Parsers(

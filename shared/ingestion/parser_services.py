@@ -1,4 +1,6 @@
-"""Interfaces of services that replace the built-in parsers, either for layout or for text recognition."""
+"""Interfaces of external services that replace the built-in parsers, for page layout or for text
+recognition.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,9 +14,9 @@ from shared.platform.errors import BadDocumentError
 from shared.platform.http_client import read_bounded
 from shared.platform.language_models.models import CallLimits
 
-# Maximum size of a service's answer, enough for about 1,000 dense pages of 100 KB each (unmeasured).
+# Maximum size of a service's response: about 1,000 dense pages of 100 KB each (unmeasured).
 MAX_ANSWER_BYTES = 100_000_000
-# Maximum number of cells per table, since a service may declare a huge table.
+# Maximum number of cells per table, because a service may declare a huge table.
 _MAX_PLACES = 200_000
 
 
@@ -30,8 +32,8 @@ class Cell:
 
 
 def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tuple[tuple[str, ...], ...]:
-    """Return a table as rows of text. The text of a spanning cell is repeated in every position that it
-    covers.
+    """Convert the cells of a table to rows of text. The text of a spanning cell is repeated in every position
+    that the cell covers.
 
     Raises:
         ValueError: the table has an invalid size.
@@ -98,7 +100,7 @@ class LayoutReader(Protocol):
 
 
 class PageReader(Protocol):
-    """Service that reads the text of scanned pages. For the attributes, see `LayoutReader`."""
+    """Service that reads the text of scanned pages. Its attributes are described in `LayoutReader`."""
 
     name: str
     suffixes: frozenset[str]
@@ -113,7 +115,7 @@ class PageReader(Protocol):
 
 @dataclass(frozen=True)
 class ParserServices:
-    """Configured parser services. If one is None, the built-in parsers do its work."""
+    """The configured parser services. The built-in parsers replace a service that is None."""
 
     layout: LayoutReader | None = None
     pages: PageReader | None = None

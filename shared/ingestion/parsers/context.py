@@ -22,24 +22,26 @@ from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
 
-# Maximum size of a decoded picture, half of a worker's memory: 40 million RGB pixels or 160 million grey
-# ones.
+# Maximum size of a decoded picture in bytes, half of a worker's memory: 40 million RGB pixels or 160 million
+# grey ones.
 _MAX_DECODED_BYTES = 160_000_000
-# Longest side of a decoded picture. Text recognition needs no more, and 16 million RGB pixels take 64 MB.
+# Longest side of a decoded picture. Text recognition needs no higher resolution, and 16 million RGB pixels
+# take 64 MB.
 _KEPT_SIDE_PX = 4000
-# Bytes per pixel in Pillow, including the copy for scaling. Other modes take 4.
+# Bytes per pixel in Pillow by mode, including the copy made for scaling. Modes not listed take 4.
 _PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}
-# Longest side of a stored figure. Vision models scale larger pictures down (to 2,048 px), and so do screens.
+# Longest side of a stored figure. Screens and vision models scale larger pictures down to about this size.
 MAX_SIDE_PX = 2000
-# Minimum width and height of a figure, which is 60 points on screen. Smaller pictures are icons.
+# Minimum width and height of a figure in pixels, which are 60 points on screen. Smaller pictures are icons.
 MIN_SIDE_PX = 80
-# Longer or wider pictures are rules and banners.
+# Maximum ratio of the longer side to the shorter one. More elongated pictures are rules and banners.
 _MAX_PROPORTION = 8.0
 # Maximum difference of grey levels within a picture that counts as blank.
 _PLAIN = 8
-# Size of a PNG file below which a picture is a flat shape. Line drawings in manuals take over 10,000 bytes.
+# Minimum size of a figure's PNG file. Smaller files contain flat shapes; line drawings in manuals take over
+# 10,000 bytes.
 _FLAT_BYTES = 4500
-# Compression level from 0 to 9. Higher levels take three times as long to save 5 % (unmeasured).
+# PNG compression level, from 0 to 9. Higher levels take three times as long to save 5 % (unmeasured).
 _PNG_LEVEL = 4
 # Errors that Pillow's decoders raise for damaged files.
 _DECODING_ERRORS = (
@@ -56,7 +58,7 @@ _NAMES_A_FILE = re.compile(
     r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*\Z|.*\.(?:png|jpe?g|gif|bmp|tiff?|svg|webp|emf|wmf)\Z",
     re.IGNORECASE,
 )
-# Matches the sentence that Office appends to picture descriptions that it has generated.
+# Matches the sentence that Office appends to a picture description that it has generated.
 _MADE_BY_OFFICE = re.compile(
     r"(?:Description automatically generated|AI-generated content may be incorrect"
     r"|Automatisch generierte Beschreibung|KI-generierte Inhalte können fehlerhaft sein)\.?\Z",
@@ -83,7 +85,8 @@ class FigureFolder:
         return len(self._pictures) >= self.limit
 
     def add(self, image: Image.Image, *, is_named: bool = True) -> Picture | None:
-        """Store a picture unless it is a duplicate. Return None for decorations, or if the folder is full.
+        """Store a picture unless it is a duplicate. Return None if the picture is decoration or the folder is
+        full.
 
         Args:
             is_named: whether the picture has a caption, alternative text or recognised words. Without them,
@@ -114,8 +117,8 @@ class FigureFolder:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
-    """Return a copy of the picture on a white background: in dark mode, black lines on a transparent
-    background would be invisible.
+    """Return a copy of the picture on a white background, because black lines on a transparent background
+    would be invisible in dark mode.
     """
     if image.mode == "L":
         return image.copy()
@@ -135,8 +138,8 @@ def _is_plain(image: Image.Image) -> bool:
 
 @dataclass
 class ServicePages:
-    """Text of scanned pages, read by an external service. A file is parsed twice: first to find these pages,
-    then with their text.
+    """Text of scanned pages that an external service has read. A file is parsed twice: first to find these
+    pages, then with their text.
 
     Attributes:
         texts: recognised text by page number; empty in the first round.
@@ -147,8 +150,8 @@ class ServicePages:
     unread: list[int] = field(default_factory=list)
 
     def text_of(self, page_number: int) -> str | None:
-        """Return the text that the service recognised on a page. If there is none, record the page as unread
-        and return None.
+        """Return the text that the service recognised on a page. If it hasn't read the page, record the page
+        as unread and return None.
         """
         text = self.texts.get(page_number)
         if text is None:
@@ -183,8 +186,8 @@ def open_context(
     *,
     languages: Path | None = None,
 ) -> Iterator[ParseContext]:
-    """Open a context that writes figures to `folder`, which must be empty, and close its text recognition at
-    exit.
+    """Return a context that writes figures to `folder`, which must be empty. Its text recognition is closed
+    when the block exits.
 
     Args:
         languages: see `TextRecognition`.
@@ -199,7 +202,8 @@ def open_context(
 def embedded_figures(
     content: bytes, label: str, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """Yield a figure for an embedded picture, then its text. Decorations and broken pictures are skipped.
+    """Yield a figure for an embedded picture, followed by its recognised text. Decorations and broken
+    pictures are skipped.
 
     Args:
         label: alternative text of the picture; ignored if it is only a file name.
@@ -239,7 +243,8 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
     """
     try:
         with warnings.catch_warnings():
-            # Disable Pillow's size limits: `decoded` checks a stricter limit before it decodes any pixel.
+            # Disable Pillow's size limits, because `decoded` checks a stricter limit before it decodes any
+            # pixel.
             warnings.simplefilter("ignore")
             with Image.open(source) as picture:
                 yield picture

@@ -34,8 +34,8 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _CHECKBOX = f"{_WORD_2010}checkbox"
 
-# Elements to skip within running text: formatting, deletions and field codes, and content that is read as
-# separate blocks.
+# Elements to skip in running text: formatting, deletions, field codes, and content that is read as separate
+# blocks.
 _SKIPPED = frozenset(
     [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
@@ -43,15 +43,15 @@ _SKIPPED = frozenset(
 )
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
-# w:body is inside w:document, so its nesting depth is 2.
+# The nesting depth of w:body, which is inside w:document, is 2.
 _BODY, _BODY_DEPTH = f"{WORD}body", 2
 _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
-# Maximum column span of a cell. Wider tables aren't meant for readers.
+# Maximum column span of a cell. A wider table isn't meant for readers.
 _MAX_SPAN = 100
-# Built-in styles have English names in the file, whatever the display language of Word.
+# The names of built-in styles are English in the file, whatever the display language of Word.
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
 _BODY_OUTLINE_LEVEL = 9
@@ -81,7 +81,9 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _open_package(file: IO[bytes]) -> OpcPackage:
-    """Open the package, but leave its main part as bytes: python-docx would parse it into a large tree."""
+    """Open the package, but leave its main part unparsed, because python-docx would build a large tree from
+    it.
+    """
 
     def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
         is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
@@ -99,7 +101,7 @@ def _open_package(file: IO[bytes]) -> OpcPackage:
 
 
 def _body(main: Any) -> Iterator[Any]:
-    """Yield the children of the document's body. To save memory, each is freed when the next one is
+    """Yield the children of the document's body. To save memory, each child is freed when the next one is
     requested.
     """
     path: list[Any] = []
@@ -117,7 +119,7 @@ class _Body:
     """Reader that converts the body of one document to elements."""
 
     def __init__(self, main: Any, context: ParseContext) -> None:
-        """Read styles, numbering and notes. `main` is the package's main part."""
+        """Read styles, numbering and notes of the document. `main` is the main part of the package."""
         self._context = context
         self._repeats = Repeats()
         self._part = main
@@ -140,7 +142,9 @@ class _Body:
                 yield from group
 
     def _blocks(self, children: Iterable[Any]) -> Iterator[Element]:
-        """Yield the elements of `children`: an iterable of XML nodes, or a node whose children are read."""
+        """Yield the elements of `children`, which is an iterable of XML nodes or a node whose children are
+        read.
+        """
         for child in children:
             if child.tag == _PARAGRAPH:
                 yield from self._paragraph(child)
@@ -174,7 +178,7 @@ class _Body:
     def _table(self, table: Any) -> Iterator[Element]:
         rows = list(_children(table, f"{WORD}tr"))
         cells = [list(_children(row, f"{WORD}tc")) for row in rows]
-        # A table with a single cell is a frame around text.
+        # A table with a single cell only draws a frame around text.
         if len(cells) == 1 and len(cells[0]) == 1:
             yield from self._blocks(cells[0][0])
             return
@@ -213,8 +217,8 @@ def _flat(table: str) -> str:
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Yield the children with this tag, including children of content controls and insertions, but not of
-    nested tables.
+    """Yield the children with this tag, also from within content controls and insertions, but not from nested
+    tables.
     """
     for child in parent:
         if child.tag == tag:
@@ -224,8 +228,8 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
 
 
 def _related(main: Any, relationship: str) -> Any | None:
-    """Return the XML root of the part with this relationship to the main part. Return None if it is missing
-    or invalid.
+    """Return the XML root of the part that the main part refers to by this relationship. Return None if it is
+    missing or invalid.
     """
     for related in main.rels.values():
         if related.reltype == relationship and not related.is_external:
@@ -237,7 +241,9 @@ def _related(main: Any, relationship: str) -> Any | None:
 
 
 def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield id and text of each footnote or endnote. Separator lines, which have a type, are skipped."""
+    """Yield the id and text of each footnote or endnote. Separator lines, which have a type attribute, are
+    skipped.
+    """
     for note in () if root is None else root.findall(f"{WORD}{kind}"):
         if note.get(f"{WORD}type") is None:
             texts = (_paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
@@ -286,8 +292,8 @@ def _checkbox(control: Any) -> str:
 
 
 def _formula(element: Any) -> str:
-    """Convert a formula to one line of approximate LaTeX. Unsupported elements are reduced to their plain
-    text.
+    """Convert a formula to one line of approximate LaTeX. Of unsupported elements, only the plain text is
+    kept.
     """
     convert = _FORMULAS.get(element.tag)
     if convert is not None:
@@ -318,8 +324,8 @@ def _delimited(element: Any) -> str:
 
 
 def _sign(element: Any, properties: str, name: str, usual: str) -> str:
-    """Return the symbol that the properties of a formula element name, such as a bracket or a sum sign. If
-    they name none, return `usual`.
+    """Return the symbol in the properties of a formula element, such as a bracket or a sum sign. Without one,
+    return `usual`.
     """
     child = element.find(f"{MATH}{properties}/{MATH}{name}")
     sign: str = usual if child is None else child.get(f"{MATH}val", usual)
@@ -410,8 +416,8 @@ def _first(properties: list[Any], name: str) -> str | None:
 
 
 def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
-    """Return the `val` attribute of the child `name`. Return `default` if the child lacks the attribute, and
-    None if there is no such child.
+    """Return the `val` attribute of the child `name`. Return `default` if the child has no such attribute,
+    and None if there is no such child.
     """
     child = None if element is None else element.find(f"{WORD}{name}")
     return None if child is None else child.get(f"{WORD}val", default)
@@ -433,7 +439,7 @@ class _List:
 
 
 class _Numbering:
-    """Generator of list numbers and bullets, which Word computes and doesn't store in the text.
+    """Generator of list numbers and bullets, which Word computes instead of storing them in the text.
 
     Stateful: call `mark` once per paragraph, in document order. Source: ECMA-376 part 1, 17.9. A paragraph
     names a list (numId) and a level (ilvl). The list names an abstract list with a format for each level.
@@ -457,7 +463,7 @@ class _Numbering:
                 _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
                 for override in element.findall(f"{WORD}lvlOverride")
             }
-            # A list that restarts has counters separate from its definition.
+            # A list with its own start numbers gets its own counters instead of those of its definition.
             if starts:
                 levels = base_list.levels
                 base_list = _List(
@@ -466,7 +472,7 @@ class _Numbering:
             self._lists[element.get(f"{WORD}numId")] = base_list
 
     def mark(self, list_id: str, level: int) -> str | None:
-        """Return the mark of the next list item: "-" for a bullet, "2.1." for a number, or None for an
+        """Return the mark of the next list item: "-" for a bullet, a number such as "2.1.", or None for an
         unknown list.
         """
         numbering_list = self._lists.get(list_id)

@@ -51,8 +51,8 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _sent_on(message: EmailMessage) -> str | None:
-    """Return the day on which the message was sent, in the sender's time zone; None if the header is missing
-    or malformed.
+    """Return the day on which the message was sent, in the sender's time zone. Return None if the date header
+    is missing or malformed.
     """
     try:
         return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
@@ -61,7 +61,7 @@ def _sent_on(message: EmailMessage) -> str | None:
 
 
 def _body(message: EmailMessage) -> tuple[Element, ...]:
-    """Return the elements of the body. The HTML version is preferred for its lists and tables."""
+    """Return the elements of the body. The HTML version is preferred, because it marks lists and tables."""
     for kind in ("html", "plain"):
         part = message.get_body(preferencelist=(kind,))
         text = _content(part) if isinstance(part, EmailMessage) else ""

@@ -1,4 +1,4 @@
-"""Parser for HTML: extracts the visible content in document order. Linked pictures and styles are not
+"""Parser for HTML that extracts the visible content in document order. Linked pictures and styles are not
 fetched.
 """
 
@@ -23,15 +23,15 @@ _NEVER_SHOWN = frozenset(
 )
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_COLUMN_SPAN = 100
-# Maximum row span of a cell. Browsers accept more, but a larger value suggests an attack.
+# Maximum row span of a cell. Browsers accept a larger value, but it suggests an attack.
 _MAX_ROW_SPAN = 1000
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _CELLS = frozenset(("td", "th"))
 _MAX_DEPTH = 200
-# Maximum nesting depth of tags. Normal pages have tens, and browsers stop at 512.
+# Maximum nesting depth of tags. Ordinary pages have tens of levels, and browsers stop at 512.
 _MAX_NESTED = 1000
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>?")
-# Elements that don't count towards the nesting depth, because their end tag is missing or optional.
+# Elements that don't count towards the nesting depth, because they have no end tag or may omit it.
 _UNNESTED = frozenset(
     "a area base body br circle col colgroup dd dt ellipse embed g head hr html image img input li line link "
     "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
@@ -48,10 +48,10 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
 _SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
 _TEXT_PARTS = frozenset(("main", "article"))
-# Content around the main text makes up at most this share of a page's text. A larger part is the main text.
+# Maximum share of a page's text in content around the main text. A larger part is the main text.
 _MOST_SURROUNDING = 0.5
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Inline elements. Elements in `_JOINED` join the words before and after them without a space.
+# Inline elements. Those in `_JOINED` are read without a space before and after them.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
@@ -76,8 +76,8 @@ def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def declared_text(path: Path, charset: str | None = None) -> str:
-    """Read an HTML file, decoded with `charset` if it is known, otherwise with the encoding declared in the
-    page.
+    """Read an HTML file. It is decoded with `charset` if given, otherwise with the encoding that the page
+    declares.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -88,7 +88,7 @@ def declared_text(path: Path, charset: str | None = None) -> str:
 def parse_html_text(
     text: str, context: ParseContext | None = None, *, is_page: bool = False
 ) -> ParsedDocument:
-    """Parse HTML that is already decoded, such as the body of an e-mail.
+    """Parse HTML text, such as the body of an e-mail.
 
     Args:
         is_page: whether to skip navigation, banners and other content around the main text.
@@ -105,7 +105,9 @@ def parse_html_text(
 
 
 def flattened(text: str) -> str:
-    """Remove tags nested more than 1,000 levels deep, for which the HTML library needs quadratic time."""
+    """Return HTML without the tags nested more than 1,000 levels deep, for which the HTML library needs
+    quadratic time.
+    """
     depth = 0
 
     def replacement(tag: re.Match[str]) -> str:
@@ -173,12 +175,12 @@ def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
     """Yield the rows of a table as cell texts, from the top. Merged cells are repeated in every row and
     column that they cover.
     """
-    # Map a column to a cell from a row above that spans this row: number of rows that it still covers, and
-    # its text.
+    # Merged cells from rows above, keyed by column: the number of rows that the cell still covers, and its
+    # text.
     hanging: dict[int, tuple[int, str]] = {}
     for row in _rows(table):
         cells: list[str] = []
-        # The None at the end fills the columns after the last cell.
+        # The final None fills the columns after the last cell.
         for cell in (*_children(row, _CELLS), None):
             while len(cells) in hanging:
                 rows, text = hanging.pop(len(cells))
@@ -240,7 +242,7 @@ class _Walk:
 
     def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []
-        # Maximum text length of a part that may be dropped as surroundings; 0 keeps everything.
+        # Maximum length of text that may be dropped as surroundings; 0 keeps all text.
         self._surrounding_chars = 0.0
         self._is_page = is_page
         self._has_text_part = False
@@ -318,8 +320,8 @@ class _Walk:
             self._text_parts -= tag in _TEXT_PARTS
 
     def _surrounds(self, node: LexborNode, tag: str) -> bool:
-        """Return whether a node surrounds the main text, such as a footer or cookie notice. Nodes that
-        contain a main title never do.
+        """Return whether a node surrounds the main text, as a footer or cookie notice does. A node that
+        contains a main title never does.
         """
         if not self._surrounding_chars:
             return False
@@ -355,8 +357,8 @@ class _Walk:
 
 
 class _OpenList:
-    """List that is being read, with the mark for its next paragraph. Only the first paragraph of an item gets
-    a bullet or number.
+    """State of a list that is being read, with the mark for its next paragraph. Only the first paragraph of
+    an item gets a bullet or number.
     """
 
     def __init__(self, node: LexborNode, depth: int) -> None:

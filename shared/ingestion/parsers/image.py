@@ -1,4 +1,6 @@
-"""Parser for picture files: one figure per page, and its text if text recognition is installed."""
+"""Parser for picture files. Each page becomes a figure, followed by its text if text recognition is
+installed.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -21,7 +21,7 @@ from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
 
-# Same resolution as in the built-in PDF parser.
+# The resolution of the built-in PDF parser.
 _DPI = 150
 _MAX_SIDE_PX = 2000
 
