@@ -47,8 +47,8 @@ def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> Parse
 
 
 def cut_figure(document: Any, piece: LayoutPiece) -> Image | None:
-    """Render the area of a figure from its page. Return None if the area is unknown or the page can't be
-    rendered.
+    """Return a picture of a figure, cropped from its rendered page. Return None if its area is unknown or the
+    page can't be rendered.
 
     The page is rotated as in a viewer, which matches the coordinates of services.
     """
@@ -72,7 +72,7 @@ def _clipped(share: float) -> float:
 
 
 def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """Convert the layout of a picture file to elements: for each page a figure, then the text that the
+    """Convert the layout of a picture file to elements. Each page is a figure, followed by the text that the
     service found on it.
 
     Return None if the service read fewer pages than the file has.

@@ -15,7 +15,7 @@ from shared.ingestion.parsers.text import read_text
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
-# Treat an unclosed comment as running to the end of the file, as browsers do. The pattern takes linear time.
+# An unclosed comment extends to the end of the file, as in browsers. The pattern takes linear time.
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -99,8 +99,8 @@ def _leaf(opening: Token | None, text: str, lists: Sequence[_List]) -> Element:
 
 
 def _visible_text(token: Token) -> str:
-    """Return the visible text of a token, without emphasis marks and link targets. Images become their
-    description.
+    """Return the visible text of a token, without emphasis marks and link targets. Images are replaced with
+    their descriptions.
     """
     if token.type == "html_block":
         return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())

@@ -24,14 +24,15 @@ from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
-# Minimum mean confidence of a line's words, from 0 to 100. Stains, photos and handwriting have less.
+# Minimum mean confidence of a line's words, from 0 to 100. Stains, photos and handwriting have lower values.
 _MIN_CONFIDENCE = 40.0
-# Words further apart than this share of their height are separate labels of a drawing.
+# Words of a drawing that are further apart than this, relative to their height, are separate labels.
 _LABEL_GAP = 0.9
-# Words of more than twice the usual height need a higher confidence, since they may be misread drawings.
+# Words of more than twice the usual height need this higher confidence, because they may be parts of a
+# drawing.
 _TALL, _SURE_CONFIDENCE = 2.0, 85.0
-# A page with at least this many words and a lower mean confidence is illegible. Upside-down pages have 20-45,
-# upright pages 85-96.
+# A page with at least this many words and a lower mean confidence is illegible. Upside-down pages have 20 to
+# 45, upright pages 85 to 96.
 _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0
 # Levels of rows in Tesseract's table: 1 page, 2 block, 3 paragraph, 4 line, 5 word.
 _WORD_LEVEL = "5"
@@ -41,7 +42,7 @@ _COLUMNS = 12
 DPI = 200
 # Time limit per picture. A scanned page takes 1 to 4 s.
 PICTURE_TIMEOUT_S = 60.0
-# Quarter turns tried on an illegible page, the most common case (upside down) first.
+# Quarter turns to try on an illegible page, starting with the most common case, upside down.
 _QUARTERS = (2, 1, 3)
 _AT_ONCE = 2
 # Maximum number of pictures in the queue. Each page takes 4 MB.
@@ -56,7 +57,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class RecognisedLine:
-    """A line of text recognised with sufficient confidence, and its bounds in pixels."""
+    """A line of text that was recognised with sufficient confidence, and its bounds in pixels."""
 
     text: str
     box: Box
@@ -86,12 +87,12 @@ class Recognised:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the words are illegible, as on a page that was scanned upside down."""
+        """Whether the text is illegible, as on a page that was scanned upside down."""
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
     def in_original_picture(self, quarters: int) -> Self:
-        """Return the same result with all bounds in the original picture, which was rotated anticlockwise by
-        this many quarter turns before recognition.
+        """Return the same result with all bounds in the coordinates of the original picture, which was
+        rotated anticlockwise by this many quarter turns before recognition.
         """
         width, height = self.size if quarters == 2 else self.size[::-1]
         return replace(
@@ -106,7 +107,7 @@ class Recognised:
 
 @dataclass(frozen=True)
 class _Word:
-    """Recognised word: block and paragraph, line, confidence (0-100), text, and bounds in pixels."""
+    """A recognised word: its block and paragraph, line, confidence (0-100), text, and bounds in pixels."""
 
     block: tuple[str, str]
     line: str
@@ -120,7 +121,7 @@ class _Word:
 
 
 def read_table(table: str, size: tuple[int, int]) -> Recognised:
-    """Parse Tesseract's output for a picture, a table with a row for each word.
+    """Parse Tesseract's output for a picture, a table with one row per word.
 
     Args:
         size: width and height of the picture, in pixels.
@@ -143,7 +144,7 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
 
 
 def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
-    """Yield the text of each paragraph, and the rows of each table at the position of its first words."""
+    """Yield the text of each paragraph, and the rows of each table where its first words occur."""
     tables = list(unruled_tables([line for paragraph in paragraphs for line in paragraph]))
     placed: list[Table] = []
     for paragraph in paragraphs:
@@ -156,7 +157,7 @@ def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
 
 
 def _line_in_points(line: Sequence[_Word]) -> Line:
-    """Convert a line from pixels to points. Every word gets the height of the whole line, since Tesseract's
+    """Convert a line from pixels to points. Every word gets the height of the whole line, because Tesseract's
     boxes enclose only the ink.
     """
     scale = 72 / DPI
@@ -254,7 +255,7 @@ _REASONS: dict[Problem, str] = {
 
 @dataclass
 class TextRecognition:
-    """Text recognition for the pictures of one document, with a common time limit.
+    """Text recognition for the pictures of one document, which share a time limit.
 
     Attributes:
         budget_s: time limit for all pictures, in seconds from the first one; 0 disables recognition.
@@ -276,19 +277,19 @@ class TextRecognition:
 
     @property
     def has_failed(self) -> bool:
-        """Whether recognition is unavailable, or a picture could not be read."""
+        """Whether recognition is unavailable, or has failed for at least one picture."""
         return not self.is_available or self._problem is not None
 
     @property
     def unread_reason(self) -> str:
-        """Sentence for users that says why the first unread picture was not read, and how to fix it."""
+        """Explanation for users why the first unread picture could not be read, and how to fix that."""
         if self.budget_s <= 0:
             return _REASONS["off"]
         return _REASONS["missing" if not self.is_available else self._problem or "failed"]
 
     def submit(self, picture: Image) -> "Future[Recognised | None]":
-        """Start to read a picture. Blocks while the queue is full. The future's result is None if reading
-        failed.
+        """Start to read a picture. The call blocks while the queue is full. The result of the future is None
+        if reading failed.
         """
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.budget_s
@@ -301,17 +302,19 @@ class TextRecognition:
         return future
 
     def read(self, picture: Image) -> tuple[str | Rows, ...]:
-        """Return the paragraphs and tables in a picture, or an empty tuple if it could not be read."""
+        """Return the paragraphs and tables in a picture, or an empty tuple if the picture could not be
+        read.
+        """
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.parts if recognised is not None else ()
 
     def read_labels(self, drawing: Image) -> str:
-        """Return the words of a drawing, as in `Recognised.labels`, or "" if it could not be read."""
+        """Return the words of a drawing as in `Recognised.labels`, or "" if the drawing could not be read."""
         recognised = self.submit(drawing).result() if self.is_available else None
         return recognised.labels if recognised is not None else ""
 
     def close(self) -> None:
-        """Cancel queued pictures, and wait for those in progress."""
+        """Cancel queued pictures, and wait for the pictures in progress."""
         self._pool.shutdown(cancel_futures=True)
         if self._engines is not None:
             self._engines.close()

@@ -25,15 +25,16 @@ from shared.platform.errors import BadDocumentError
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED_BYTES = 1 << 30
-# Maximum compression ratio over all entries of an archive. A sheet of identical rows reaches about 60.
+# Maximum compression ratio of an archive as a whole. A sheet of identical rows reaches about 60.
 MAX_RATIO = 200
-# Archives that unpack to less are harmless, whatever their compression ratio.
+# An archive that unpacks to less than this is harmless, whatever its compression ratio.
 _RATIO_COUNTS_FROM_BYTES = 50 << 20
 # Bit 0 of an entry's flags marks encryption. Source: APPNOTE.TXT 4.4.4.
 _ENCRYPTED = 1
 _PROLOGUE_BYTES = 4096
 
-# ECMA-376 part 2, 8.1.4 forbids document type declarations, which could define entities.
+# ECMA-376 part 2, 8.1.4 forbids document type declarations, which could define entities that expand without
+# limit.
 _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 
 Opened = TypeVar("Opened")
@@ -60,7 +61,7 @@ _MACRO_WARNING = "The file contains macros, which were neither run nor read."
 
 @dataclass(frozen=True)
 class OfficeKind:
-    """A kind of Office package: Word, PowerPoint or Excel.
+    """A kind of Office package, such as Word, PowerPoint or Excel.
 
     Attributes:
         name: name for use in messages, with the article.
@@ -88,8 +89,8 @@ EXCEL = _kind("an Excel workbook", "spreadsheetml", "sheet", "excel")
 def open_office(
     path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
 ) -> Iterator[tuple[Opened, tuple[str, ...]]]:
-    """Check an Office package, open it with the function `opener` of the parsing library, and yield the
-    result with warnings for the user.
+    """Check an Office package, and open it with `opener`, a function of the parsing library. Yield the result
+    of `opener`, and warnings for the user.
 
     The file stays open until the context exits, since the libraries read it lazily.
 
@@ -110,7 +111,7 @@ def open_office(
                     files.enter_context(path.open("rb") if is_plain else _rewrite_package(path, kind))
                 )
             except KeyError:
-                # The library fails if the target of a relationship is missing, so repair a copy.
+                # The library fails if a relationship has no target, so open a repaired copy.
                 opened = opener(files.enter_context(_rewrite_package(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -121,7 +122,7 @@ def open_office(
 
 
 def check_zip(path: Path) -> None:
-    """Reject archives that are damaged, encrypted or harmful.
+    """Reject ZIP archives that are damaged, encrypted or harmful.
 
     Raises:
         BadDocumentError: the archive is damaged, encrypted, a decompression bomb, or declares XML entities.
@@ -165,8 +166,8 @@ def _check_prologue(prologue: bytes) -> None:
 
 
 def title_and_author(document: Any) -> tuple[str | None, str | None]:
-    """Return title and author from the core properties of a python-docx or python-pptx document. Each is None
-    if it is missing or meaningless.
+    """Return the title and author of a python-docx or python-pptx document. Each is None if it is missing or
+    meaningless.
     """
     try:
         properties = document.core_properties
@@ -191,7 +192,7 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
 
 
 def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
-    """Return a copy of the package in memory, changed so that the parsing libraries accept it.
+    """Return a copy of the package in memory that the parsing libraries accept.
 
     The copy has transitional XML names, the plain content type and no dangling relationships.
     """
@@ -241,7 +242,8 @@ _MAX_POINTS = 10_000
 def drawn_elements(
     drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """Yield the title and table of each chart, the words of each diagram, and each picture with its text.
+    """Yield the title and table of each chart, the words of each diagram, and each picture followed by its
+    text.
 
     Args:
         drawing: lxml element with references to charts, diagrams and pictures.
@@ -255,7 +257,7 @@ def drawn_elements(
                 yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
     for blip in drawing.iter(f"{DRAWING}blip"):
         if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
-            # Skip the copy of the same picture for old readers.
+            # Skip the copy of a picture that is meant for programs without support for the current format.
             continue
         content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
         if content:
@@ -263,7 +265,7 @@ def drawn_elements(
 
 
 def _content(part: Any, relationship_id: str | None) -> bytes | None:
-    """Return the bytes of a relationship's target. Return None if it is missing or external."""
+    """Return the content of a relationship's target. Return None if the target is missing or external."""
     relationship = part.rels.get(relationship_id) if relationship_id else None
     if relationship is None or relationship.is_external:
         return None
@@ -272,8 +274,8 @@ def _content(part: Any, relationship_id: str | None) -> bytes | None:
 
 
 def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
-    """Yield the XML roots of the parts that a drawing refers to. `tag` and `attribute` identify the
-    references; missing or invalid parts are skipped.
+    """Yield the XML roots of the parts to which a drawing refers. `tag` and `attribute` identify the
+    references. Missing or invalid parts are skipped.
     """
     for reference in drawing.iter(tag):
         content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
@@ -299,8 +301,8 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:
-    """Return the categories or values of a chart series by point index. They were cached when the file was
-    saved.
+    """Return the categories or values of a chart series, keyed by point index. They were stored in the chart
+    when the file was saved.
     """
     for name in names:
         child = series.find(f"{CHART}{name}")

@@ -17,8 +17,8 @@ TICKED, UNTICKED = "[x]", "[ ]"
 
 
 class Word(NamedTuple):
-    """A sequence of letters without spaces, and its bounds. It is a tuple for speed: pages have about a
-    thousand.
+    """A sequence of letters without spaces, and its bounds. It is a tuple for speed, because a page has about
+    a thousand words.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Bounds of a path, picture or shading drawn on the page.
+    """Bounds and properties of a path, picture or shading drawn on the page.
 
     Attributes:
         region: visible bounds; None if nothing is visible on white paper.
@@ -85,7 +85,7 @@ class Drawn(NamedTuple):
 
 
 class TaggedHeading(NamedTuple):
-    """Bounds of all or part of a tagged heading, and its level (1-6)."""
+    """Bounds and level (1-6) of a tagged heading, or of a part of one."""
 
     box: Region
     level: int

@@ -10,14 +10,14 @@ from typing import Self
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_geometry import Region
 
-# Larger objects, as a share of the page, are backgrounds.
+# A larger object, as a share of the page, is a background.
 _BACKGROUND_SHARE = 0.9
-# Larger pictures, as a share of the page, are scans.
+# A larger picture, as a share of the page, is a scan.
 _COVERING_SHARE = 0.5
-# Larger shapes with few segments are frames or backgrounds of several items. The values are the share of the
-# page and the number of segments.
+# A shape that covers a larger share of the page and has fewer segments is the frame or background of several
+# items.
 _FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10
-# Objects less than this many points apart form one drawing.
+# Objects that are less than this many points apart form one drawing.
 _REACH = 6.0
 
 

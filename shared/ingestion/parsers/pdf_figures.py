@@ -1,4 +1,4 @@
-"""Detection of the figures on a PDF page: meaningful pictures and drawings with their captions and words.
+"""Detection of the figures on a PDF page: meaningful pictures and drawings, with their captions and words.
 
 A figure is rendered with everything in its area; words within it also remain in the page's text. The
 thresholds were tuned on public reports, papers, manuals and slides (docs/status-and-evidence.md).
@@ -20,7 +20,7 @@ from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 CAPTION_REACH = 45.0
 # Maximum distance between a drawing and the words at its edges, in points.
 _LABEL_REACH = 14.0
-# How often a drawing is expanded by adjacent words, such as legends and row names.
+# Number of times that a drawing is expanded by adjacent words, such as legends and row names.
 _LABEL_ROUNDS = 3
 _MAX_LABEL_WORDS = 8
 # Maximum width of a label, relative to the width of the drawing.
@@ -31,7 +31,7 @@ _MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
 _MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
-# Relative difference of font sizes within a caption. It allows for small capitals.
+# Maximum relative difference between the font sizes of a caption's lines. It allows for small capitals.
 _SAME_SIZE = 0.25
 
 # Matches "Figure 3: Flow" and "Fig. 2a (detail)", but not the sentence "Figure 3 shows that …".
@@ -43,7 +43,7 @@ _TABLE_CAPTION = re.compile(r"tab(?:le|elle|\.)\s*[A-Z]?\.?\d+", re.IGNORECASE)
 
 
 class FigureText:
-    """Lines of a page, with methods that find the text in, above or below an area."""
+    """The lines of a page, and methods that find the text inside, above or below a region."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -53,12 +53,12 @@ class FigureText:
         self.captions = [(line, box) for line, box in self._boxes if _CAPTION.match(line.text)]
 
     def share(self, region: Region) -> float:
-        """Return the share of the region that is covered by lines of text. It exceeds 1 if they overlap."""
+        """Return the share of the region that lines of text cover. It exceeds 1 if lines overlap."""
         covered = sum(region.common(box).area for _, box in self._boxes if region.overlaps(box))
         return covered / region.area if region.area else 1.0
 
     def within(self, region: Region) -> list[Line]:
-        """Return the lines with more than half of their area in the region."""
+        """Return the lines that have more than half of their area in the region."""
         return [line for line, box in self._boxes if region.common(box).area > 0.5 * box.area]
 
     def has_running(self, region: Region) -> bool:
@@ -90,7 +90,7 @@ class FigureText:
         return region
 
     def caption_lines(self, first: Line) -> list[Line]:
-        """Return the first line of a caption and its continuation lines."""
+        """Return the lines of a caption: its given first line, and the lines that continue it."""
         caption = [first]
         for line in self._lines[self._lines.index(first) + 1 :]:
             if (
@@ -103,8 +103,8 @@ class FigureText:
         return caption
 
     def legend(self, drawn: Region, grown: Region) -> list[Line]:
-        """Return the lines directly below a drawing if they describe it. If the text is long or consists
-        mostly of digits, the list is empty.
+        """Return the lines directly below a drawing if they describe it. The list is empty if the text is
+        long or consists mostly of digits.
         """
         below = [line for line in self.within(grown) if line_region(line).top <= drawn.bottom + 2]
         letters = sum(character.isalpha() for line in below for character in line.text)
@@ -112,8 +112,8 @@ class FigureText:
         return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
 
     def titles(self, region: Region) -> list[Line]:
-        """Return the title directly above a drawing, from the top: up to three lines within its width that
-        are bold or larger than usual.
+        """Return the title directly above a drawing, from the top: up to three lines that are bold or larger
+        than usual and no wider than the drawing.
         """
         above = [
             (box.bottom, line)
@@ -134,7 +134,7 @@ class FigureText:
         return title[::-1]
 
     def line_below(self, region: Region) -> Line | None:
-        """Return the first line below the region, preferably in the same column; None if there is none."""
+        """Return the first line below the region, or None. A line in the same column is preferred."""
         below = [(line, box) for line, box in self._boxes if box.top <= region.bottom + 1]
         same_column = [pair for pair in below if pair[1].left < region.right and pair[1].right > region.left]
         nearest = max(same_column or below, key=lambda pair: pair[1].top, default=None)
@@ -146,8 +146,8 @@ class FigureText:
 
 
 def _running_lines(lines: Sequence[Line]) -> set[Line]:
-    """Return the lines that belong to running text: lines with at least five words and a similar line above
-    or below, and the last lines of such paragraphs.
+    """Return the lines of running text: lines of at least five words with a similar line above or below, and
+    the last lines of such paragraphs.
     """
     running: set[Line] = set()
     for before, line in pairwise(lines):
@@ -161,19 +161,21 @@ def _running_lines(lines: Sequence[Line]) -> set[Line]:
 
 
 def _continues_caption(before: Line, line: Line) -> bool:
-    """Return whether `line` continues the caption line `before`: same style, directly below."""
+    """Return whether `line` continues the caption line `before`, because it has the same style and is
+    directly below.
+    """
     is_alike = abs(line.size - before.size) <= _SAME_SIZE * before.size and line.bold == before.bold
     return is_alike and 0 <= before.bottom - line.bottom < 1.7 * max(before.size, line.size)
 
 
-# More figures on a page indicate a catalogue of icons or a fragmented drawing.
+# Maximum number of figures per page. More suggest a catalogue of icons or a fragmented drawing.
 MAX_PAGE_FIGURES = 12
 # Minimum width and height of a picture, in points. Smaller ones are icons and logos.
 _MIN_PICTURE = 60.0
-# Minimum number of line segments in a drawing: three bars of a chart have as many, frames and underlines
+# Minimum number of line segments in a drawing. Three bars of a chart have as many; frames and underlines have
 # fewer.
 _MIN_SEGMENTS = 15
-# Minimum size of a drawing without picture and caption, in points.
+# Minimum width and height of a drawing without picture and caption, in points.
 _MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0
 # Minimum width and height of a drawing with a caption, in points.
 _MIN_CAPTIONED = 40.0
@@ -182,20 +184,20 @@ _MAX_BANNER_HEIGHT = 80.0
 _BANNER_PROPORTION = 4.0
 # Maximum share of a figure's area that is covered by text. More text indicates a table or a text box.
 _MAX_TEXT_SHARE = 0.25
-# More pictures within a layout indicate a mosaic or a pattern.
+# Maximum number of pictures in a layout. More suggest a mosaic or a pattern.
 _MAX_LAYOUT_PICTURES = 20
-# Allowed difference between the panels of one figure, relative to their height.
+# Tolerance when comparing the panels of one figure, relative to their height.
 _PANEL_SLACK = 0.1
 # Maximum distance between the parts of one figure, in points.
 _PART_REACH = 30.0
 # Two figures are merged if they overlap by at least this share of the smaller one.
 _SAME_SHARE = 0.6
-# Share of text in the area from which a ruled drawing is a table. In our samples, charts have 0.03-0.10 and
-# tables 0.15.
+# Minimum share of text in the area of a ruled drawing for it to count as a table. In our samples, charts have
+# 0.03 to 0.10 and tables 0.15.
 _TABLE_TEXT_SHARE = 0.12
-# A table has at least this many vertical lines that span at least this share of its height.
+# Minimum number of vertical lines in a table, and the minimum share of its height that each one spans.
 _MIN_BORDERS, _FULL_SHARE = 3, 0.8
-# Drawings that cover a larger share of the page are backgrounds.
+# A drawing that covers a larger share of the page is a background.
 _PAGE_SHARE = 0.95
 # Margin around a figure, in points.
 _MARGIN = 4.0
@@ -244,7 +246,7 @@ def page_figures(
 
 
 class _Finder:
-    """Search for the figures of one page. Drawings with a caption are searched first and must meet fewer
+    """Search for the figures of one page. Drawings with a caption are searched first and have to meet fewer
     conditions.
     """
 
@@ -261,7 +263,8 @@ class _Finder:
             *self._captioned_drawings(),
             *((drawing, None) for drawing in self._uncaptioned_drawings()),
         ]:
-            # Two drawings whose areas overlap once their labels are included are the same figure.
+            # Compare the areas with their labels included. Two drawings that overlap only then are also the
+            # same figure.
             if not any(_are_one(figure.region, drawing.region) for figure in figures):
                 figure = self._figure(drawing, caption)
                 figures = [other for other in figures if not _are_one(other.region, figure.region)]
@@ -269,8 +272,8 @@ class _Finder:
         return figures
 
     def _captioned_drawings(self) -> Iterator[tuple[Drawing, Line]]:
-        """Yield each drawing that has a caption, with the caption's first line. A drawing above the caption
-        is preferred to one below it.
+        """Yield each drawing that has a caption, with the first line of the caption. Drawings above a caption
+        are preferred to drawings below it.
         """
         captions = list(self._text.captions)
         # Search above all captions before searching below: a drawing below a caption may belong to the next
@@ -290,14 +293,14 @@ class _Finder:
                 if not self._is_table(drawing):
                     yield drawing
                 continue
-            # If text, shapes and pictures form a layout, only its pictures are worth showing.
+            # If the drawing is a layout of text, shapes and pictures, only its pictures are figures.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
             for picture in joined_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
                     yield picture
 
     def _is_figure(self, region: Region) -> bool:
-        """Return whether a drawing with a caption is large enough for a figure, and neither a frame nor a
+        """Return whether a drawing with a caption is large enough for a figure and isn't just a frame or
         background of text.
         """
         is_large = region.width >= _MIN_CAPTIONED and region.height >= _MIN_CAPTIONED
@@ -305,7 +308,7 @@ class _Finder:
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gather_drawings(self, caption: Region, is_above: bool) -> list[Drawing]:
-        """Collect the drawings above or below a caption. Each must be close to the caption or to those
+        """Collect the drawings above or below a caption. Each must be close to the caption or to a drawing
         collected before.
 
         Running text ends the search.
@@ -349,8 +352,8 @@ class _Finder:
         return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
     def _is_table(self, drawing: Drawing) -> bool:
-        """Return whether a drawing is the grid of a table, which has a caption such as "Table 3", or column
-        borders and text.
+        """Return whether a drawing is the grid of a table. Such a grid has a caption such as "Table 3", or
+        column borders and much text.
         """
         if drawing.pictures:
             return False
@@ -371,7 +374,7 @@ class _Finder:
     def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
         region = self._text.with_labels(drawing.region)
         label = self._text.caption_lines(caption) if caption else []
-        # Without pictures, the line below is usually an axis label and not a legend.
+        # Without pictures, the line below is usually an axis label instead of a legend.
         if caption is None and drawing.pictures:
             label = self._text.legend(drawing.region, region)
         for line in label:

@@ -1,4 +1,4 @@
-"""Insertion of form values and typed notes into the text of a PDF page.
+"""Insertion of form values and typed notes into the lines of text of a PDF page.
 
 PDF stores them apart from the page's text. A value is appended to the line next to its field; without such a
 line, it becomes a separate line with the name of the field.
@@ -10,12 +10,12 @@ from dataclasses import replace
 from shared.ingestion.parsers.pdf_content import TICKED, FormField, Word
 from shared.ingestion.parsers.pdf_lines import Line
 
-# Maximum distance between a tick box and its label.
+# Maximum distance between a tick box and its label, in points.
 _MAX_GAP_POINTS = 60.0
 
 
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
-    """Insert the values of filled form fields, and notes, into the lines of a page at their positions."""
+    """Insert the values of form fields, and notes, into the lines of a page at their positions."""
     placed = list(lines)
     for one in sorted(filled, key=lambda entry: (-entry.middle, entry.box.left)):
         position = _label(placed, one)
@@ -27,8 +27,8 @@ def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number:
 
 
 def _label(lines: Sequence[Line], one: FormField) -> int | None:
-    """Return the index of the line that labels a field: the one to the right of a tick box, or to the left of
-    another field. Return None if there is none.
+    """Return the index of the line that labels a form field: the line to the right of a tick box, or to the
+    left of any other field. Return None if there is none.
     """
     level = [place for place, line in enumerate(lines) if line.bottom <= one.middle <= line.top]
     behind = [place for place in level if 0 <= lines[place].left - one.box.right + 2 <= _MAX_GAP_POINTS]
@@ -48,7 +48,7 @@ def _joined(line: Line, one: FormField) -> Line:
 
 
 def _place(lines: Sequence[Line], one: FormField) -> int:
-    """Return the index at which to insert a field: after the lowest line above it."""
+    """Return the index at which to insert a form field: after the lowest line above it."""
     higher = [place for place, line in enumerate(lines) if line.bottom >= one.middle]
     return min(higher, key=lambda place: lines[place].bottom) + 1 if higher else 0
 

@@ -1,4 +1,4 @@
-"""Removal of running headers, footers and page numbers: lines that repeat at the edges of PDF pages. Pure."""
+"""Removal of running headers, footers and page numbers, which repeat at the edges of PDF pages. Pure."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,18 +8,19 @@ from itertools import pairwise
 from shared.ingestion.parsers.pdf_lines import Line
 
 _MIN_PAGES = 4
-# Share of all pages on which a running line occurs. Alternating headers occur on half of them.
+# Minimum share of pages on which a running line occurs. Headers that alternate with others occur on half of
+# the pages.
 _MIN_SHARE = 0.4
-# Maximum number of lines between the edge of a page and a gap.
+# Maximum number of lines between the edge of a page and the gap that separates running lines from the text.
 _EDGE_LINES = 4
-# Number of rows checked at the top of a page, and at the bottom.
+# Number of rows to check at the top and at the bottom of a page.
 _EDGE_ROWS = 2
-# A running line may contain this many numbers that don't increase with the pages, such as a chapter number.
+# Maximum number of numbers in a running line that don't increase with the pages, such as a chapter number.
 # Rows of tables contain more.
 _MAX_INNER_NUMBERS = 1
-# Maximum number of words in a running line that isn't in the outermost row and contains numbers.
+# Maximum number of words in a running line that contains numbers and isn't in the outermost row.
 _MAX_INNER_WORDS = 10
-# Vertical tolerance for a running line, in points.
+# Vertical tolerance when comparing the positions of a running line, in points.
 _SAME_PLACE = 3.0
 # Maximum number of pages between repeats of a chapter's header, which may alternate with another one.
 _NEAR_PAGES = 4
@@ -33,7 +34,9 @@ Place = tuple[int, int]
 
 
 def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Remove page numbers and lines that repeat at page edges. The first occurrence of each line is kept."""
+    """Return the pages without page numbers and without lines that repeat at page edges. The first occurrence
+    of each repeated line is kept.
+    """
     if len(pages) < _MIN_PAGES:
         return list(pages)
     places = _lines_apart(pages) | _lines_in_place(pages) | _page_numbers(pages)
@@ -56,7 +59,9 @@ def _masked(line: Line) -> str:
 
 
 def _lines_apart(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find running lines that a gap separates from the text and that repeat on many pages, at any height."""
+    """Return the places of running lines that repeat on many pages and that a gap separates from the text.
+    Their height on the page may vary.
+    """
     edges = [list(_edge(lines)) for lines in pages]
     keys = [{_masked(pages[page][position]) for position in edge} for page, edge in enumerate(edges)]
     seen = Counter(key for page in keys for key in page)
@@ -87,7 +92,9 @@ def _until_gap(lines: Sequence[Line]) -> int:
 
 
 def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find page numbers: single numbers in the outermost row that increase with the pages, at any height."""
+    """Return the places of page numbers: single numbers in the outermost row that increase with the pages.
+    Their height on the page may vary.
+    """
     offsets: defaultdict[int, list[Place]] = defaultdict(list)
     for page, lines in enumerate(pages):
         for position, row in _outermost(lines).items():
@@ -98,8 +105,8 @@ def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find running lines in the outer rows that repeat on nearby pages at the same height with the same
-    words.
+    """Return the places of running lines in the outer rows that repeat on nearby pages at the same height and
+    with the same words.
 
     Their numbers must also be equal or increase with the pages. Otherwise the lines are rows of a table.
     """
@@ -117,8 +124,8 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _outermost(lines: Sequence[Line]) -> dict[int, int]:
-    """Map the position of each line in the outer rows of a page to its row number, counted from the nearest
-    edge.
+    """Return the row number of each line in the outer rows of a page, keyed by the line's position. Rows are
+    counted from the nearest edge.
     """
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
     rows: dict[int, int] = {}

@@ -38,7 +38,7 @@ class Region:
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
     def overlaps(self, other: Self, reach: float = 0.0) -> bool:
-        """Return whether the regions overlap or are less than `reach` points apart."""
+        """Return whether the regions overlap, or are less than `reach` points apart."""
         return (
             self.left - reach < other.right
             and other.left - reach < self.right
@@ -56,7 +56,7 @@ class Region:
         )
 
     def joined(self, other: Self) -> "Region":
-        """Return the smallest region that contains both."""
+        """Return the smallest region that contains both regions."""
         return Region(
             min(self.left, other.left),
             min(self.bottom, other.bottom),
