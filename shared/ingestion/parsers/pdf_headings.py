@@ -1,5 +1,5 @@
-"""Detection of headings and their levels. Tags are trusted most, then the outline, then the appearance of the
-text.
+"""Detection of headings and their levels. The sources, in order of trust, are tags, the outline and the
+appearance of the text.
 
 By appearance, a heading is at least 15 % larger than body text, or bold, short and isolated. Appearance is
 ignored in documents that tag all headings.
@@ -16,20 +16,20 @@ from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 
 _LARGER = 1.15
 _MAX_CHARS = 150
-# Number of words in the title of a table.
+# Minimum and maximum number of words in the title of a table.
 _MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16
 _MAX_TITLE_LINES = 3
-# Words of up to this length, such as "of", need no capital in a title; this share of the other words must
-# have one.
+# In a title, at least this share of the words must be capitalised. Short words of up to this length, such as
+# "of", don't count.
 _MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85
 _MAX_BOLD_CHARS = 90
-# A font size with a larger share of the document's text is body text, however large it is.
+# A font size that makes up a larger share of the document's text is body text, however large it is.
 _BODY_SHARE = 0.3
 # In a document shorter than this, a large font that occurs in at most this many lines marks headings.
 _SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
-# If at least this share of the pages has tagged headings, all headings are assumed to be tagged.
+# If at least this share of the pages contains tagged headings, all headings are assumed to be tagged.
 _TAGGED_SHARE = 0.4
 _MIN_TAGGED = 3
 _UNIT_LAST = re.compile(r"(?P<title>.+?)\s+(?P<unit>\([^()]+\):?)", re.DOTALL)
@@ -45,7 +45,7 @@ Tags = Mapping[int, Sequence[TaggedHeading]]
 
 
 def folded(text: str) -> str:
-    """Return only the letters and digits of a text in lower case, for comparing bookmarks with lines."""
+    """Return only the letters and digits of a text, in lower case. Used to compare bookmarks with lines."""
     return _FOLDED.sub("", text).lower()
 
 
@@ -83,14 +83,14 @@ class HeadingRule:
         return None
 
     def declared_level(self, line: Line) -> int | None:
-        """Return the heading level that the file's tags or outline give to a line, or None if they give
-        none.
+        """Return the level that the tags or the outline of the file declare for a line. Return None if the
+        line isn't a declared heading.
         """
         return self._tagged_level(line) or self._outlined_level(line)
 
     def _tagged_level(self, line: Line) -> int | None:
-        """Return the level of the tagged heading at the line's first letter, or None. Only a point is tested,
-        because tags have tighter boxes than lines.
+        """Return the level of the tagged heading at the line's first letter, or None. Only one point is
+        tested, because the boxes of tags are tighter than those of lines.
         """
         if len(line.text) > _MAX_CHARS:
             return None
@@ -121,7 +121,7 @@ class HeadingRule:
         levels: dict[float, int] = {}
         level = 0
         for position, size in enumerate(larger):
-            # Sizes that differ by up to 4 % share a level, because rendering varies.
+            # Sizes that differ by up to 4 % share a level, because rendered sizes vary slightly.
             if position == 0 or larger[position - 1] - size > 0.04 * size:
                 level += 1
             levels[size] = min(level, _MAX_LEVEL - 2)
@@ -129,7 +129,7 @@ class HeadingRule:
 
 
 def _reads_like_heading(text: str) -> bool:
-    # This is called for every line, so cheap conditions come first.
+    # Check cheap conditions first, because this function is called for every line.
     return (
         len(text) <= _MAX_CHARS
         and text[-1] not in ".,;"
@@ -146,8 +146,8 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Return whether the next line continues the sentence of `line` in another style. If so, `line` isn't a
-    heading.
+    """Return whether `line` is the start of a sentence that the next line continues in another style. Such a
+    line isn't a heading.
     """
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
@@ -164,8 +164,8 @@ def _stands_alone(line: Line, before: Line | None) -> bool:
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Return whether the next line is also bold and follows without a gap, so that both lines belong to a
-    bold paragraph.
+    """Return whether the next line is also bold and follows without a gap. Both lines then belong to a bold
+    paragraph, which isn't a heading.
     """
     return (
         after is not None
@@ -178,7 +178,7 @@ def _continues(line: Line, after: Line | None) -> bool:
 
 
 def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
-    """Yield the elements, but turn titles directly above tables into headings.
+    """Yield the elements with titles directly above tables turned into headings.
 
     The heading ends the section of the previous table. Without it, a cash-flow statement would belong to the
     section "Balance sheet".
@@ -203,8 +203,8 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def _title_and_rest(text: str) -> tuple[str, str]:
-    """Split a paragraph above a table into a title and the rest: the lines below the title, or a unit in
-    brackets. The title is "" if the paragraph has none.
+    """Split a paragraph above a table into its title and the rest, which is the lines below the title or a
+    unit in brackets. The title is "" if there is none.
     """
     # A line that starts with a number suggests an address.
     if _LINE_OF_NUMBER.search(text):
@@ -221,7 +221,7 @@ def _title_and_rest(text: str) -> tuple[str, str]:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether the text looks like a title: a few words, nearly all capitalised."""
+    """Return whether a text looks like a title: few words, nearly all of them capitalised."""
     words = [word for word in text.split() if word[0].isalpha()]
     capitalised = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
     return (

@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
 # Minimum share of numbers among the words of a table row.
 _ROW_SHARE = 0.3
-# A wider gap, relative to the font size, may separate columns. Blanks in justified text are narrower.
+# Minimum gap that may separate columns, relative to the font size. Spaces in justified text are narrower.
 _WIDE_GAP = 0.9
 # Minimum space between columns, relative to the font size.
 _MIN_GUTTER = 0.6
@@ -38,12 +38,13 @@ _MAX_INDENT = 6.0
 # A paragraph is prose if it has at least this many lines and at least this share of them starts in lower
 # case.
 _MIN_EDGE_LINES, _SMALL_SHARE = 4, 0.3
-# Maximum relative difference of font sizes within a paragraph.
+# Maximum relative difference between the font sizes of a paragraph.
 _SIZE_SHARE = 0.1
-# A superscript or subscript is at most this high, relative to the larger letters, and overlaps their line
-# with at least this share of its height.
+# Maximum height of a superscript or subscript, relative to the larger letters, and the minimum share of its
+# height that overlaps their line.
 _RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5
-# Maximum distance of a superscript or subscript, relative to the height of the larger letters.
+# Maximum distance between a superscript or subscript and the larger letters, relative to the height of the
+# larger letters.
 _RAISED_GAP = 0.4
 # Minimum number of words in a line of prose. Table cells have fewer.
 _MIN_COLUMN_WORDS = 3
@@ -82,8 +83,8 @@ def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
 
 
 def _with_raised(lines: Iterable[Line]) -> list[Line]:
-    """Rejoin the parts of lines that PDFium has split at a superscript or subscript, such as "systems", "6",
-    "It also".
+    """Rejoin the parts of lines that PDFium has split at a superscript or subscript: "systems", "6" and "It
+    also" become one line.
     """
     joined: list[Line] = []
     for line in lines:
@@ -98,7 +99,7 @@ def _with_raised(lines: Iterable[Line]) -> list[Line]:
 
 
 def _meets_raised(before: Word, word: Word) -> bool:
-    """Return whether one of two words is a superscript or subscript directly next to the other."""
+    """Return whether one of two words is a superscript or subscript directly next to the other word."""
     lower, higher = sorted((before.height, word.height))
     shared = min(before.top, word.top) - max(before.bottom, word.bottom)
     is_beside = -_RAISED_GAP * higher <= word.left - before.right <= _RAISED_GAP * higher
@@ -106,7 +107,7 @@ def _meets_raised(before: Word, word: Word) -> bool:
 
 
 def line_of(line: TextLine, page_number: int) -> Line:
-    """Convert a `TextLine` to a line of this page."""
+    """Convert a `TextLine` to a `Line` of the given page."""
     first, last = line.words[0], line.words[-1]
     return Line(
         text=" ".join([word.text for word in line.words]),
@@ -122,7 +123,7 @@ def line_of(line: TextLine, page_number: int) -> Line:
 
 
 def line_region(line: Line) -> Region:
-    """Return the bounds of a line. Its sides are sorted, since they are swapped in rotated text."""
+    """Return the bounds of a line. The sides are sorted, because they are swapped in rotated text."""
     return Region(
         min(line.left, line.right),
         min(line.bottom, line.top),
@@ -138,7 +139,7 @@ def with_words(line: Line, words: Sequence[Word]) -> Line:
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Split lines that cross two columns, and order the result column by column.
+    """Split the lines that extend across two columns, and return all lines column by column.
 
     Programs may write a page line by line, or alternate between columns. Columns are detected where several
     adjacent lines of prose leave the same vertical strip empty.
@@ -177,14 +178,15 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Return whether some text starts in lower case and so continues a sentence, as in columns of text but
-    not in table cells.
+    """Return whether any text starts in lower case, which continues a sentence. This occurs in columns of
+    text but not in table cells.
     """
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
 def _grow_band(band: _Band, lines: Sequence[Line]) -> _Band:
-    """Extend a two-column area by the lines above and below that leave the strip between the columns empty.
+    """Extend a two-column area to the lines above and below that don't cross the empty strip between the
+    columns.
 
     The result starts with a line of the left column and ends with one of the right column. Other lines, such
     as a date at the top right or the next heading at the bottom left, keep their position.
@@ -211,8 +213,8 @@ def _leaves_free(line: Line, band: _Band) -> bool:
 
 
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
-    """Yield the gaps that have prose on both sides, within a line or between two consecutive lines at the
-    same height.
+    """Yield the gaps with prose on both sides, which occur within a line or between two consecutive lines at
+    the same height.
 
     Each gap comes with the font size of its line and the texts on both sides.
     """
@@ -252,11 +254,13 @@ def _on_one_line(one: Line, other: Line) -> bool:
 
 
 def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
-    """Return the lines of the page with the left column of a two-column area before its right column."""
+    """Return the lines of a page, reordered so that the left column of a two-column area precedes its right
+    column.
+    """
     inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
     parts = [part for place in inside for part in _split_at_strip(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
-        # A line crosses the strip, so the area has no columns.
+        # A line extends across the strip, so the area has no columns.
         return list(lines)
     left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
     right = [replace(part, column=2 * number + 1) for part in parts if part.left >= band.left]
@@ -267,8 +271,8 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
 
 
 def _split_at_strip(line: Line, band: _Band) -> Iterator[Line]:
-    """Yield the parts of a line to the left and right of the strip, or the whole line if it has no gap
-    there.
+    """Yield the parts of a line to the left and right of the strip, or the whole line if it has no gap at the
+    strip.
     """
     for place, (before, word) in enumerate(pairwise(line.words), start=1):
         if (
@@ -282,18 +286,20 @@ def _split_at_strip(line: Line, band: _Band) -> Iterator[Line]:
 
 
 class HyphenRule:
-    """Rule that decides, from the words of one document, whether a hyphen at a line end is kept or
-    removed.
+    """Rule that decides whether to keep or remove a hyphen at a line end, based on the other words of the
+    document.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Collect the words of `texts`, which must contain the whole document including hyphen marks."""
+        """Collect the words of `texts`, which must contain all text of the document, including hyphen
+        marks.
+        """
         whole = _BROKEN.sub(" ", "\n".join(texts))
         self._words = set(_WORD.findall(whole.lower()))
         self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
     def resolve_marks(self, text: str) -> str:
-        """Replace each hyphen mark with a hyphen or nothing, and rejoin the halves of the word."""
+        """Rejoin the halves of each word at a hyphen mark, and replace the mark with a hyphen or nothing."""
         return _BROKEN.sub(self._decide, text) if HYPHEN_MARK in text else text
 
     def _decide(self, broken: re.Match[str]) -> str:
@@ -358,7 +364,7 @@ class ParagraphRule:
             return False
         if _BULLET.match(line.text) or _differs_in_size(before, line):
             return True
-        # The line is in the next column, where a sentence may continue.
+        # The line is at the top of the next column, where a sentence may continue.
         if line.top > before.top:
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
@@ -367,14 +373,14 @@ class ParagraphRule:
         is_lower = line.top < before.bottom + 0.2 * line.size
         is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
         if is_lower and (is_beside or _falls_back(before, line)):
-            # Text in a lower box to the right or left doesn't continue this line.
+            # Text in another box, lower and to the right or left, doesn't continue this line.
             return True
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
     def glue(self, before: Line, line: Line, right: float | None = None) -> str:
         """Return the separator between two lines of a paragraph: a space if the text was wrapped, or a line
-        feed if the break has a meaning.
+        feed if the line break is intentional.
 
         Args:
             right: right edge of the paragraph; None = derive it from the other lines of the page.
@@ -399,7 +405,7 @@ class ParagraphRule:
         )
 
     def _right_edge(self, line: Line) -> float:
-        """Return the right edge of the lines that start at about the same position as `line`."""
+        """Return the right edge of the lines that start at about the same horizontal position as `line`."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
 
 
@@ -436,13 +442,13 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 
 
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
-    """Join the lines of a paragraph to one text. Hyphen marks at line ends are kept."""
+    """Join the lines of a paragraph into one text. Hyphen marks at line ends are kept."""
     text = group[0].text
     small = sum(line.text[0].islower() for line in group[1:])
     is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
-        # Measure the right edge in one column only, because the paragraph may continue in the next one.
-        # Rotated text has no such lines.
+        # Measure the right edge in one column only, because the paragraph may continue in the next one. In
+        # rotated text, no line qualifies.
         ends = [one.right for one in group if one.left < before.right]
         right = max(ends) if ends and is_prose else None
         text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text

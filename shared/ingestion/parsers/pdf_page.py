@@ -19,15 +19,17 @@ from shared.platform.errors import BadDocumentError, NotFoundError
 
 # Pixels per point. An A4 page is 1,190 pixels wide, which is sharp on high-density screens.
 SCALE = 2.0
-# Longest side of a rendered page, for large paper sizes.
+# Maximum width and height of a rendered page, which matters for large paper sizes.
 MAX_SIDE_PX = 3000
 _MAX_WORDS = 20_000
-# Decimal places of a position as a fraction of the page, about a tenth of a pixel.
+# Number of decimal places of a position, which is a fraction of the page. One unit is about a tenth of a
+# pixel.
 _DIGITS = 4
 
 
 def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
-    """Render a page, counted from 1, to the PNG file `picture`, and return its size and words.
+    """Render a page to the PNG file `picture`, and return the size and words of the page. Pages are counted
+    from 1.
 
     Raises:
         BadDocumentError: the page or the file cannot be read.

@@ -9,16 +9,16 @@ from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 
 _SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
-# An unruled reading may lack this share of a ruled table's words and still replace it.
+# An unruled table may replace a ruled table even if it lacks this share of the ruled table's words.
 _TORN_SHARE = 0.1
-# Lines and bars thinner than this many points don't indicate a chart by themselves.
+# Lines and bars thinner than this many points don't suggest a chart.
 _THIN = 3.0
-# If a larger share of a table's area is within a figure, it is a chart with labels.
+# A table with a larger share of its area within a figure is a chart with labels.
 _CHART_SHARE = 0.3
 
 
 def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables of a page, ruled ones first. No word belongs to two tables."""
+    """Return the tables of a page, ruled tables first. No word belongs to two tables."""
     ruled = ruled_tables(page, lines)
     tables = []
     for table in _outside_charts(list(unruled_tables(lines)), ruled, page, lines):
@@ -31,7 +31,7 @@ def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 def _is_torn(ruled: Table, table: Table) -> bool:
     """Return whether ruling lines separate currency or percent signs from their numbers, while the unruled
-    reading `table` has nearly all the words.
+    table contains nearly all the same words.
     """
     has_signs = any(cell in _SIGNS for row in ruled.rows[1:] for cell in row)
     return has_signs and len(ruled.words - table.words) <= _TORN_SHARE * len(ruled.words)
@@ -44,7 +44,7 @@ def _outside_charts(
         one.region
         for one in page.drawn
         if one.region is not None
-        # Pale areas are backgrounds of rows or headers.
+        # Ignore pale areas, which are backgrounds of rows or headers.
         and not one.is_pale
         and min(one.region.width, one.region.height) > _THIN
     ]

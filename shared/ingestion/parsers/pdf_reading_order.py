@@ -12,15 +12,15 @@ from typing import NamedTuple
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 
-# Maximum gap between lines of a block, relative to the font size. Gaps between paragraphs are larger.
+# Maximum gap between the lines of a block, relative to the font size. Gaps between paragraphs are larger.
 _SPACING = 0.9
-# Tolerance for the baselines of a row, relative to the font size.
+# Tolerance between the baselines of a row, relative to the font size.
 _SAME_ROW = 0.5
 # Minimum width of an empty strip, relative to the font size. Spaces within text are narrower.
 _MIN_STRIP = 0.6
-# Letter boxes extend this far into the space above and below, relative to the font size.
+# Letter boxes extend this far into the space above and below the letters, relative to the font size.
 _TIGHT = 0.2
-# More blocks on a page indicate a drawing.
+# Maximum number of blocks to sort. A page with more contains a drawing.
 _MAX_BLOCKS = 400
 # Unicode blocks of Hebrew, Arabic and Syriac.
 _RIGHT_TO_LEFT = range(0x590, 0x900)
@@ -28,8 +28,8 @@ _SAMPLE_CHARS = 2000
 
 
 class _Block(NamedTuple):
-    """Adjacent lines that follow each other in the content of the page. `place` counts the blocks in content
-    order.
+    """Lines that are adjacent on the page and consecutive in its content. `place` is the position of the
+    block in content order.
     """
 
     place: int
@@ -38,7 +38,7 @@ class _Block(NamedTuple):
 
 
 def in_reading_order(lines: Sequence[Line], tables: Sequence[Region] = ()) -> list[Line]:
-    """Return the lines of a page in reading order. Right-to-left text and drawings keep the content order.
+    """Return the lines of a page in reading order. Right-to-left text and drawings stay in content order.
 
     Args:
         lines: lines in content order.
@@ -82,7 +82,7 @@ def _is_within(box: Region, table: Region) -> bool:
 
 
 def _continues_block(block: Sequence[Line], line: Line) -> bool:
-    """Return whether a line is directly below the block, or continues the block's last row."""
+    """Return whether a line is directly below the block or continues the last row of the block."""
     before = block[-1]
     if line.column != before.column:
         return False
@@ -122,7 +122,7 @@ def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
 
 def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
     """Choose the empty strip at which to cut the page. Return the `place` of each block to read before the
-    strip, or None if there is no strip.
+    strip. Return None if there is no strip.
     """
     down = sorted(blocks, key=lambda block: -block.box.top)
     across = sorted(blocks, key=lambda block: block.box.left)

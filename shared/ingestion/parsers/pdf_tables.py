@@ -14,28 +14,30 @@ from shared.ingestion.parsers.pdf_content import PageContent, Rule, Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
-# More rules on a page indicate a drawing, which would take too long to analyse.
+# Maximum number of rules on a page. A page with more contains a drawing, which would take too long to
+# analyse.
 _MOST_RULES = 12_000
 # Vertical tolerance for words on one line, relative to the height of a word.
 _SAME_LINE = 0.5
-# Parallel lines closer than this many points are merged, and lines with a smaller gap count as crossing.
+# Parallel lines that are closer than this many points are merged, and lines that miss each other by less
+# count as crossing.
 _SAME = 3.0
 # Tolerance between the sides of a table and its continuation on the next page, in points.
 _SAME_SIDE = 12.0
-# More rules in one direction, after merging, indicate a drawing.
+# Maximum number of rules in one direction, after merging. More suggest a drawing.
 _MAX_RULES = 250
 # Minimum width and height of a cell, in points.
 _MIN_CELL = 5.0
-# Minimum size of a grid, in points: two rows of small print.
+# Minimum width and height of a grid in points, about two rows of small print.
 _MIN_GRID = 14.0
 # Minimum share of cells with text. The grid of a chart is mostly empty.
 _MIN_FILLED = 0.6
-# Minimum share of columns with a header. If fewer have one, the header is above the grid.
+# Minimum share of columns with a header. If fewer have one, the header of the table is above the grid.
 _MIN_HEADED = 0.5
 _MIN_TEXTS = 4
-# Minimum number of distinct cells per grid position. Fewer indicate the boxes of a diagram.
+# Minimum number of distinct cells per grid position. Fewer suggest the boxes of a diagram.
 _MIN_BOXES = 0.4
-# Maximum length of a cell with most of the table's text. A longer one indicates a page layout.
+# Maximum length of a cell that contains most of the table's text. A longer one suggests a page layout.
 _MAX_CELL_CHARS = 600
 _MAX_BOXES = 5000
 # Maximum length of a header cell. Longer text is a paragraph in a frame.
@@ -43,8 +45,8 @@ _MAX_HEADER_CHARS = 120
 # Minimum share of rows below the header that have two or more filled cells.
 _MIN_FULL_ROWS = 0.5
 _MIN_UNRULED_ROWS = 3
-# Minimum number of rows in a table with a title in its first row, and the share of the width that the title
-# spans.
+# Minimum number of rows in a table whose first row is a title, and the minimum share of the width that the
+# title spans.
 _MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
 _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
@@ -54,8 +56,8 @@ _CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
 
 
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
-    """Return the horizontal and vertical rules of a page. If there are as many as in a drawing, both lists
-    are empty.
+    """Return the horizontal and vertical rules of a page. If there are so many that they must be a drawing,
+    both lists are empty.
     """
     rules = [rule for drawn in page.drawn for rule in drawn.rules]
     if len(rules) > _MOST_RULES:
@@ -78,7 +80,7 @@ class Grid:
     ys: Sequence[float]
 
     def cell_at(self, x: float, y: float) -> Region:
-        """Return the box of the cell that contains a point."""
+        """Return the bounds of the cell that contains the point (x, y)."""
         column = min(max(bisect(self.xs, x) - 1, 0), len(self.xs) - 2)
         row = min(max(bisect(self.ys, -y, key=neg) - 1, 0), len(self.ys) - 2)
         return self.cells[row][column]
@@ -95,8 +97,8 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
 
 
 def joined_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Merge rules that are pieces of one line: dashes, borders of adjacent cells, or both edges of a thin
-    bar.
+    """Merge rules that are parts of one line, such as dashes, borders of adjacent cells, and both edges of a
+    thin bar.
     """
     joined: list[Rule] = []
     for group in _near(sorted(rules, key=lambda rule: rule.at)):
@@ -127,8 +129,8 @@ def _near(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Yield groups of horizontal and vertical rules that cross each other, directly or through other
-    rules.
+    """Yield groups of horizontal and vertical rules that are connected, because they cross each other
+    directly or through other rules.
     """
     nodes = Groups(len(rows) + len(columns))
     for column_number, column in enumerate(columns):
@@ -143,8 +145,8 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
 
 
 def _has_room(rows: Sequence[Rule], columns: Sequence[Rule]) -> bool:
-    """Return whether two rows and two columns of text fit between the lines. If not, the lines are underlines
-    or frames.
+    """Return whether two rows and two columns of text fit between the lines. If they don't, the lines are
+    underlines or frames.
     """
     ys = [rule.at for rule in rows] + [end for rule in columns for end in (rule.start, rule.end)]
     xs = [rule.at for rule in columns] + [end for rule in rows for end in (rule.start, rule.end)]
@@ -157,7 +159,7 @@ def _spans(rule: Rule, position: float) -> bool:
 
 def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
     xs = _places(columns, rows)
-    # Borders of the rows, from the top.
+    # Positions of the row borders, from the top.
     ys = _places(rows, columns)[::-1]
     width, height = len(xs) - 1, len(ys) - 1
     places = Groups(width * height)
@@ -204,7 +206,7 @@ class Groups:
         self._parents[self._root(second)] = self._root(first)
 
     def all(self) -> list[list[int]]:
-        """Return all groups. Each is in ascending order, and they are ordered by their first members."""
+        """Return all groups. Each group is sorted, and the groups are ordered by their first members."""
         groups: dict[int, list[int]] = {}
         for node in range(len(self._parents)):
             groups.setdefault(self._root(node), []).append(node)
@@ -218,7 +220,8 @@ class Groups:
 
 
 def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
-    """Return a table's rows of text from the top, header first, or None if the grid isn't a table of text.
+    """Return the texts of a table as rows from the top, with the header first. Return None if the grid isn't
+    a table of text.
 
     `lines` are the lines of each cell. If all cells of a row have the same number of lines, and one cell has
     numbers, each line becomes a row, because the rules between rows are missing.
@@ -240,8 +243,8 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
 
 
 def is_figure(text: str) -> bool:
-    """Return whether a cell is a number, possibly with a sign, currency or percent sign. Years aren't numbers
-    here.
+    """Return whether a cell is a number, possibly with a sign, currency or percent sign. Years don't count as
+    numbers.
     """
     return _FIGURE.match(text) is not None and _YEAR.match(text) is None
 
@@ -254,7 +257,7 @@ def _could_be_header(texts: Sequence[str]) -> bool:
 
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
-    # Don't count the space between a table and the frame around it, which contains no text.
+    # Ignore the space between a table and the frame around it, which contains no text.
     places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
@@ -280,8 +283,8 @@ def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -
 
 
 def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
-    """Return the texts of a row, one per column. A cell across several columns puts a number into the last of
-    them and words into the first, and leaves the others empty.
+    """Return the texts of a row, one per column. In a cell across several columns, a number is assigned to
+    the last column and other text to the first; the remaining columns are "".
     """
     row: list[str] = []
     for box, places in groupby(boxes):
@@ -292,8 +295,8 @@ def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
 
 
 def _join_signs(rows: Sequence[list[str]]) -> None:
-    """Join each column of currency or percent signs to the column of its numbers, in place. The columns of
-    signs become empty.
+    """Move currency and percent signs in separate columns to the numbers that they belong to. The rows are
+    changed in place, and the columns of signs become empty.
     """
     for column in range(len(rows[0])):
         signs = {row[column] for row in rows[1:]} - {""}
@@ -308,7 +311,7 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
 
 
 def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has any text except a header that also spans a neighbouring column."""
+    """Return whether a column has any text, apart from a header that also spans a neighbouring column."""
     if any(row[column] for row in rows[1:]):
         return True
     header = rows[0]
@@ -330,8 +333,8 @@ class Table:
     words: frozenset[Word]
 
     def continuing(self, before: "Table") -> "Table":
-        """Return this table with the header of `before`, the last table of the previous page, if this table
-        has no header and their columns match.
+        """Return this table with the header of `before`, the last table of the previous page. A table that
+        has a header, or columns that don't match, is returned unchanged.
         """
         sides = zip(self._sides(), before._sides(), strict=True)
         is_aligned = all(abs(side - other) <= _SAME_SIDE for side, other in sides)
@@ -340,7 +343,7 @@ class Table:
         return replace(self, rows=(before.rows[0], *self.rows[1:]))
 
     def _sides(self) -> tuple[float, float]:
-        """Return the left and right ends of the table's words, since the box of a ruled table is wider."""
+        """Return the left and right edge of the table's words. The box of a ruled table is wider."""
         return min(word.left for word in self.words), max(word.right for word in self.words)
 
 
@@ -416,8 +419,8 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _holds_rows(lines: Sequence[str]) -> bool:
-    """Return whether a cell contains several rows of a table without ruling lines. Such text isn't converted
-    to a table.
+    """Return whether a cell contains several rows of a table without ruling lines. Such a grid isn't
+    converted to a table.
     """
     count = sum(map(is_row, lines))
     return count > 1 and 2 * count > len(lines)

@@ -19,15 +19,17 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import Table
 
-# Vertical tolerance for words in one row, relative to a word's height. Rows are at least one height apart.
+# Vertical tolerance for words in one row, relative to the height of a word. Rows are at least one height
+# apart.
 _SAME_ROW = 0.5
-# Minimum number of lines in running text, and of words per line on average.
+# Minimum number of lines in running text, and the minimum average number of words per line.
 _MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3
 # Maximum line spacing within a paragraph, relative to the font size.
 _LINE_STEP = 2.0
 # Minimum gap between two cells, in word heights. Spaces within text are narrower.
 _CELL_GAP = 0.75
-# Minimum gap between two numbers, in word heights, since numbers never share a cell.
+# Minimum gap between two numbers, in word heights. It is smaller than `_CELL_GAP`, because numbers never
+# share a cell.
 _FIGURE_GAP = 0.4
 # Maximum gap between a number and the sign after it, in word heights.
 _SIGN_GAP = 1.2
@@ -42,24 +44,25 @@ _MAX_HEADER_ROWS = 6
 _MIN_HALF = 2
 # Minimum number of cells in a header row that names every column.
 _MIN_NAMED = 3
-# Maximum number of consecutive rows without numbers, such as section names and labels of several lines.
+# Maximum number of consecutive rows without numbers, such as section names and labels that span several
+# lines.
 _MAX_LABEL_ROWS = 8
-# Minimum number of rows with numbers in a table with several number columns, and in one with a single column.
+# Minimum number of rows with numbers, in a table with several number columns and in a table with only one.
 _MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3
 _MIN_FIGURES = 3
-# Minimum share of number cells that are filled. The scattered numbers of a chart leave more cells empty.
+# Minimum share of filled number cells. The scattered numbers of a chart fill a smaller share.
 _MIN_FILLED = 0.4
-# Minimum share of rows with a label. The numbers on a chart's axis have none.
+# Minimum share of rows with a label. The numbers on the axis of a chart have none.
 _MIN_LABELLED = 0.5
-# Minimum share of amounts in a single number column, which excludes lists of page numbers.
+# Minimum share of amounts of money in a single number column. It excludes lists of page numbers.
 _MIN_MONEY = 0.5
 # Maximum number of words in a header cell, and minimum number of words in a sentence.
 _MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5
-# Text with at least this many words that runs into the number columns is prose.
+# Text with at least this many words that extends into the number columns is prose.
 _PROSE_WORDS = 8
-# Maximum average length of labels. Longer ones are paragraphs next to numbers.
+# Maximum average length of labels in characters. Longer ones are paragraphs next to numbers.
 _MAX_LABEL_CHARS = 160
-# Tolerance between the centre of a header and the centre of its columns, in points.
+# Tolerance between the centre of a header and the centre of the columns below it, in points.
 _CENTRED = 4.0
 
 _FIGURE = re.compile(
@@ -92,8 +95,8 @@ _FIGURES = frozenset(("figure", "nil"))
 
 @lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> Kind:
-    """Classify a word as a number, placeholder, sign, leader or text. Cached, because words repeat within a
-    document.
+    """Classify a word as a number, placeholder, sign, leader or text. Results are cached, because words
+    repeat within a document.
     """
     if _FIGURE.match(text):
         return "figure"
@@ -147,8 +150,8 @@ class _Row:
         if all(_kind(word.text) in ("text", "leader") for word in self.words):
             return []
         first = self.cells[0]
-        # The first number is a name or a bullet in rows such as "2019 $ 1,234", "1 Apples 12" and "- 5 % of
-        # sales".
+        # In rows such as "2019 $ 1,234", "1 Apples 12" and "- 5 % of sales", the first number is a name or a
+        # bullet.
         is_name = len(self.cells) > 1 and not self.cells[1].is_figure
         return [cell for cell in self.cells if cell.is_figure and not (is_name and cell is first)]
 
@@ -171,7 +174,9 @@ class _Row:
 
 
 def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
-    """Yield the tables among the lines of a page. If the page has columns, each is searched separately."""
+    """Yield the tables among the lines of a page. If the page has columns of text, each column is searched
+    separately.
+    """
     columns: defaultdict[int, list[Word]] = defaultdict(list)
     paragraphs = _paragraph_lines(lines)
     for place, line in enumerate(lines):
@@ -183,7 +188,8 @@ def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 
 def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
-    """Return the positions of lines of running text, recognised by lines that start in lower case.
+    """Return the positions of the lines that belong to running text. Running text is recognised by lines that
+    start in lower case.
 
     Such text may be next to a table.
     """
@@ -228,7 +234,9 @@ def _left(word: Word) -> float:
 
 
 def _cells(words: Sequence[Word]) -> Iterator[_Cell]:
-    """Group the words of a row into cells. Adjacent words form a cell, as do a number and its sign."""
+    """Group the words of a row into cells. Words close to each other form a cell, and so do a number and its
+    sign.
+    """
     cell: list[Word] = []
     for word in words:
         if cell and not _joins(cell, word):
@@ -268,7 +276,7 @@ class _Block:
 
     @property
     def label_end(self) -> float:
-        """Right end of the longest label in the first column."""
+        """Right edge of the longest label in the first column."""
         return max([row.cells[0].right for row in self.rows if row.texts], default=self.columns[0][0])
 
     def holds(self, row: _Row) -> bool:
@@ -311,8 +319,8 @@ def _is_apart(row: _Row, columns: Sequence[Span]) -> bool:
 
 
 def _column_of(cell: _Cell, columns: Sequence[Span]) -> int:
-    """Return the index of the column that overlaps most with the cell. If none does, return the index of the
-    nearest one.
+    """Return the index of the column that overlaps most with the cell, or of the nearest column if none
+    overlaps.
     """
 
     def share(place: int) -> tuple[float, float]:
@@ -361,8 +369,8 @@ def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
 
 
 def _ends_table(row: _Row, block: _Block) -> bool:
-    """Return whether a row without numbers ends the table above it: it is the header of the next table, or
-    prose.
+    """Return whether a row without numbers ends the table above it, because the row is prose or the header of
+    the next table.
     """
     begin = block.columns[0][0]
     label = min(other.cells[0].left for other in block.rows)
@@ -377,7 +385,7 @@ def _ends_table(row: _Row, block: _Block) -> bool:
 
 
 def _continues_label(row: _Row, below: _Row) -> bool:
-    """Return whether `below` contains only the rest of the label in `row`."""
+    """Return whether the row `below` contains nothing but the rest of the label in `row`."""
     is_near = row.bottom - below.top <= 0.6 * below.height
     is_label = len(below.cells) == 1 and not row.cells[0].is_figure and below.words[0].text[0].islower()
     return is_near and is_label and below.cells[0].right < max(row.cells[-1].left, row.cells[0].right + 1)
@@ -399,8 +407,8 @@ def _is_table(block: _Block) -> bool:
 
 
 def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row]]:
-    """Return the rows above a block that form its header because they name columns or units, and the rows
-    between header and block, which contain section names.
+    """Split the rows above a block. Return the rows that form its header, because they name columns or units,
+    and the rows between header and block, which contain section names.
     """
     header: list[_Row] = []
     below = block.rows[0]
@@ -411,12 +419,12 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
         is_apart = row.bottom - below.top > _WRAP_GAP * below.height
         is_over = all(cell.left > block.label_end for cell in row.cells)
         if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text) and not is_over:
-            # Every column has a name, so the rows above aren't part of the header.
+            # Every column has a name now, so the rows above aren't part of the header.
             break
         header.insert(0, row)
         below = row
         if _UNIT.match(row.text) and len(row.cells) == 1:
-            # The row above the unit is the title of the table.
+            # The row above the units is the title of the table.
             break
     while header and not _names_columns(header[0], block):
         header.pop(0)
@@ -445,7 +453,7 @@ def _is_sentence(cell: _Cell) -> bool:
 
 
 def _is_title(row: _Row, block: _Block) -> bool:
-    """Return whether a row is a title: a single text, centred over the whole table rather than over its
+    """Return whether a row is a title: a single text that is centred over the whole table, not just over its
     number columns.
     """
     if len(row.cells) > 1:
@@ -462,7 +470,7 @@ def _names_columns(row: _Row, block: _Block) -> bool:
 
 
 def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
-    """Yield the table, or two adjacent tables if the column names in its left half repeat in the right
+    """Yield the table, or two adjacent tables if the right half has the same column names as the left
     half.
     """
     columns = _all_columns(body, block)
@@ -514,13 +522,13 @@ def _row_texts(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
 
 
 def _label_column(cell: _Cell, columns: Sequence[Span]) -> int:
-    """Return the index of the last column that starts at or to the left of the cell."""
+    """Return the index of the last column that starts at the same position as the cell or to its left."""
     return max((place for place, (left, _) in enumerate(columns) if left <= cell.left + 1), default=0)
 
 
 def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Iterator[list[str]]:
-    """Yield the rows of texts. A row whose label starts in lower case is merged with the previous row, whose
-    label it continues.
+    """Yield the texts of the rows. A row whose label starts in lower case is merged with the previous row,
+    because it continues that row's label.
     """
     pending: list[str] | None = None
     for texts, row in zip(rows, body, strict=True):
@@ -545,7 +553,8 @@ def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block
         for cell, places in zip(row.cells, _header_places(row, spans, first), strict=True):
             for place in places:
                 texts[place].insert(0, cell.text)
-            # A header in a row above covers all columns that are named below it.
+            # Widen the column to the width of its header, so that headers in the rows above are assigned to
+            # it.
             if len(places) == 1:
                 left, right = spans[places[0]]
                 spans[places[0]] = min(left, cell.left), max(right, cell.right)
@@ -553,7 +562,7 @@ def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block
 
 
 def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[int]]:
-    """Return, for each cell of a header row, the indexes of the columns that it names.
+    """Return the indexes of the columns that each cell of a header row names.
 
     A cell names the columns that it overlaps, and adjacent columns if it is centred over all of them.
     """

@@ -23,7 +23,8 @@ _PASSWORD_FLAG = 1 << 13
 _MAX_ANNOTATIONS = 5000
 _MAX_VALUE_CHARS = 20_000
 _LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
-# A name for people consists of words, unlike generated names, which contain numbers.
+# Matches field names that are meant for people. They consist of words, whereas generated names contain
+# numbers.
 _FOR_PEOPLE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z")
 
 
@@ -32,23 +33,23 @@ def open_form(document: Any) -> None:
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
-        # If the form is damaged, only its field values are lost.
+        # The forms are damaged. Only the values of their fields are lost.
         return
 
 
 def flatten(document: Any, index: int) -> Any:
-    """Return the page with its filled fields and notes merged into the rendered content."""
+    """Return the page at `index`, with its filled fields and notes merged into the rendered content."""
     page = document[index]
     if not any(True for _ in form_fields(page)):
         return page
     pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
-    # Reopen the page, since its handles refer to the page before flattening.
+    # Reopen the page, because its handles refer to the content before the fields were merged.
     page.close()
     return document[index]
 
 
 def form_fields(page: Any) -> Iterator[FormField]:
-    """Yield the visible, non-empty fields and notes of a pypdfium2 page."""
+    """Yield the visible and non-empty form fields and notes of a pypdfium2 page."""
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -91,8 +92,8 @@ def _field(annotation: Any, form: Any) -> Iterator[FormField]:
 
 
 def _name_for_people(name: str) -> str:
-    """Return the last part of a field name such as "form.page 1.Family name", or "" for a generated name such
-    as "f1_01[0]".
+    """Return the last part of a field name that is meant for people, such as "Family name" for "form.page
+    1.Family name". Return "" for a generated name such as "f1_01[0]".
     """
     match = _LAST_PART.match(name)
     return match[1] if match is not None and _FOR_PEOPLE.match(match[1]) else ""
@@ -105,8 +106,8 @@ def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Itera
 
 
 def _value(read: Callable[[Any, int], int]) -> str:
-    """Return a text that a PDFium function writes to a buffer as UTF-16. `read` is called twice, first to get
-    the size.
+    """Return a text that a PDFium function writes to a buffer as UTF-16. `read` is called twice, the first
+    time for the size.
     """
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
     # The text is empty except for its terminator.

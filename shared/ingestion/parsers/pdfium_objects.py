@@ -1,4 +1,4 @@
-"""Reading of drawn objects and tagged headings from PDFium's page objects and structure tree.
+"""Reading of drawn objects and tagged headings from PDFium's page objects and the structure tree.
 
 It may only be used in the worker process.
 """
@@ -19,26 +19,27 @@ from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, prod
 # a drawing.
 _MAX_OBJECTS = 20_000
 _MAX_FORM_DEPTH = 5
-# Maximum number of segments per path. Longer paths are maps or plots, which contain no table rules.
+# Maximum number of segments per path. Longer paths belong to maps or plots and contain no table rules.
 _MAX_SEGMENTS = 2000
-# Maximum number of points in a clip path. A rectangle has 4 or 5, and complex clip paths are ignored.
+# Maximum number of points in a clip path. A rectangle has 4 or 5; more complex clip paths are ignored.
 _MAX_CLIP_POINTS = 12
 # Minimum length of a rule, in points. Shorter edges are the ends of thin rectangles.
 _MIN_RULE = 3.0
-# Bars thinner than this many points are lines.
+# A bar thinner than this many points is a line.
 _THIN = 2.0
 # Tolerance for slanted edges, in points.
 _STRAIGHT = 1.0
-# Shades from 0 (black) to 255 (white).
+# Brightness thresholds, from 0 (black) to 255 (white).
 _WHITE, _PALE = 250, 200
-# Number of text objects to check for hidden text.
+# Number of text objects to sample when checking for hidden text.
 _HIDDEN_SAMPLE = 50
 
 _HEADING = re.compile(r"H([1-6])?\Z")
 _TYPE_BYTES = 64
 _MAX_TAG_DEPTH = 30
 _MAX_TAGS = 20_000
-# Points added on both sides, since words may be separate objects with tight boxes and gaps between them.
+# Points added on both sides of a tagged heading, because its words may be separate objects with tight boxes
+# and gaps between them.
 _BLANK = 3.0
 
 
@@ -73,7 +74,8 @@ class _Objects:
     def read(self, objects: Sequence[Any], matrix: Matrix) -> Iterator[Drawn]:
         get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
         for drawn in objects:
-            # Skip text: some programs write each letter as a separate object, thousands per page.
+            # Skip text, because some programs write each letter as a separate object, which makes thousands
+            # per page.
             kind = get_type(drawn)
             if kind != text:
                 yield from self._object(drawn, kind, matrix, 0)
@@ -112,13 +114,13 @@ class _Objects:
         shade = None if is_stroked else self._shade(path)
         region = None
         if shade is None or shade < _WHITE:
-            # Skip the clip path of every table rule: reading it would cost more than everything else.
+            # Don't read the clip path of a table rule, because that would cost more than everything else.
             region = self._visible_region(path, bounds, None if is_thin else outer)
         if region is not None or rules:
             yield Drawn("path", region, max(count, 1), rules, shade is not None and shade >= _PALE)
 
     def _rules(self, path: Any, count: int, matrix: Matrix) -> Iterator[Rule]:
-        """Yield the long horizontal and vertical segments of a path, including closing segments."""
+        """Yield the long horizontal and vertical segments of a path, including the segments that close it."""
         pdfium, x, y = self._pdfium, self._x, self._y
         a, b, c, d, e, f = matrix
         begin = before = (0.0, 0.0)
@@ -181,8 +183,8 @@ class _Objects:
         return Region(min(xs), min(ys), max(xs), max(ys))
 
     def _shade(self, path: Any) -> int | None:
-        """Return the smallest colour component of a filled path (255 for white), or None if the colour is
-        unknown.
+        """Return the smallest colour component of a filled path, from 0 to 255 (white). Return None if the
+        colour is unknown.
         """
         red, green, blue, alpha = self._colour
         if not self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha):
@@ -203,7 +205,7 @@ def _middle_line(bounds: Region) -> tuple[Rule, ...]:
 
 
 def _rule(start: Point, end: Point) -> tuple[Rule, ...]:
-    """Return the segment as a rule, or an empty tuple if it is slanted or too short."""
+    """Return the segment as a rule, or an empty tuple if the segment is slanted or too short."""
     (x, y), (other_x, other_y) = start, end
     width, height = abs(other_x - x), abs(other_y - y)
     if height <= _STRAIGHT and width >= _MIN_RULE:
@@ -214,7 +216,9 @@ def _rule(start: Point, end: Point) -> tuple[Rule, ...]:
 
 
 def has_hidden_text(page: Any) -> bool:
-    """Return whether most text of a page is invisible, like the text layer that scanners add to a picture."""
+    """Return whether most text of a page is invisible, as in the text layer that scanners add to a
+    picture.
+    """
     texts = islice(
         (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
         _HIDDEN_SAMPLE,

@@ -16,9 +16,9 @@ from shared.ingestion.parsers.pdfium_text import text_lines
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Minimum number of rotated letters. The axis title of a chart isn't enough to rotate a page.
+# Minimum number of rotated letters on a rotated page. The axis title of a chart has fewer.
 _MIN_TURNED_CHARS = 60
-# Minimum share of the letters that are rotated in the same way.
+# Minimum share of the letters that have the same rotation on a rotated page.
 _TURNED_SHARE = 0.8
 
 
@@ -112,8 +112,8 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
 
 
 def _reading_quarters(lines: Sequence[TextLine], viewer_quarters: int) -> int:
-    """Return the clockwise quarter turns that make most letters upright. If unclear, keep the viewer's
-    orientation.
+    """Return the number of clockwise quarter turns that make most letters upright. If that is unclear, return
+    the viewer's rotation.
     """
     chars = Counter[int]()
     for line in lines:

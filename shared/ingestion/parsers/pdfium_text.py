@@ -19,7 +19,7 @@ _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE
 # Font descriptor flag 19. Source: PDF 32000-1, table 123.
 _FORCE_BOLD = 1 << 18
 _FONT_NAME_BYTES = 128
-# A longer jump to the left, in letter heights, starts another column within the same line of the content.
+# A jump to the left by more than this, in letter heights, starts another column within the same content line.
 _LEAP = 2.5
 # Minimum number of words in a line that may contain two columns.
 _MIN_LEAP_WORDS = 6
@@ -39,7 +39,7 @@ def text_lines(page: Any) -> Iterator[TextLine]:
 
 
 def clean_text(raw: str) -> str:
-    """Return text from PDFium on one line, with ligatures expanded and control characters removed.
+    """Return a text from PDFium as one line, with ligatures expanded and control characters removed.
 
     Hyphen marks are kept.
     """
@@ -71,7 +71,7 @@ class _TextReader:
             start += len(raw) + 2
 
     def _line(self, raw: str, start: int, is_even: bool) -> Iterator[TextLine]:
-        """Yield the lines of text in a line of PDFium's output, which is split after end-of-line hyphens and
+        """Yield the lines of text in a line of PDFium's output, which is split after hyphens at line ends and
         at jumps to another column.
 
         Args:
@@ -103,8 +103,8 @@ class _TextReader:
             yield self._text_line(words, spans)
 
     def _shift(self, start: int, raw: str) -> int | None:
-        """Return the difference between text positions and letter indexes, or None if it isn't the same in
-        the whole line.
+        """Return the difference between text positions and letter indexes, or None if it isn't constant
+        within the line.
         """
         first, last = start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()) - 1
         shift = self._char_index(first) - first
@@ -117,8 +117,8 @@ class _TextReader:
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         if last == first or not get_box(text_page, last, box):
             return Word(text, left, bottom, right, top)
-        # Combine both boxes: the letters of a word may differ in height, and rotated letters in both
-        # dimensions.
+        # Combine the boxes of the first and last letter, because the letters of a word may differ in height,
+        # and rotated letters in both dimensions.
         return Word(
             text,
             min(box.left, left),
@@ -130,7 +130,7 @@ class _TextReader:
     def _text_line(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
         first, last = letters[0][0], letters[-1][1]
         middle = (first + last) // 2
-        # A space that PDFium inserted has no style, so use the next letter that belongs to a word.
+        # A space that PDFium has inserted has no style, so use the next letter that belongs to a word.
         middle = max(middle, next((begin for begin, end in letters if end >= middle), first))
         size, quarters = self._size(middle)
         return TextLine(tuple(words), size, self._is_bold(first) and self._is_bold(middle), quarters)
@@ -160,7 +160,9 @@ class _TextReader:
 
 
 def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
-    """Return whether `word` starts a new line, although PDFium reports it on the same line as `words`."""
+    """Return whether `word` starts a new line, although PDFium reports it as part of the same line as
+    `words`.
+    """
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True

@@ -23,7 +23,7 @@ from shared.ingestion.parsers.office import (
 )
 from shared.ingestion.parsers.tables import Repeats, table_elements
 
-# Number of horizontal bands per slide. Shapes whose tops are in the same band form a row.
+# Number of horizontal bands per slide. Shapes whose top edges are in the same band form a row.
 _BANDS = 20
 _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
@@ -65,7 +65,7 @@ def _elements(presentation: Slides, notes: list[str], context: ParseContext) -> 
 
 @dataclass(frozen=True)
 class _Slide:
-    """Reader for one slide. Shapes whose tops are in the same band of height `band` form a row."""
+    """Reader for one slide. Shapes whose top edges are in the same band of height `band` form a row."""
 
     slide: Any
     number: int
@@ -95,7 +95,7 @@ class _Slide:
             yield from table_elements(_rows(shape.table), self.number)
         elif shape.has_text_frame:
             yield from self._texts(shape)
-        # Skip groups: each member is visited separately.
+        # Skip groups, because each member of a group is visited separately.
         if not hasattr(shape, "shapes"):
             yield from drawn_elements(shape.element, self.slide.part, self.context, self.number)
 

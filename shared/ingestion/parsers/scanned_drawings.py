@@ -13,25 +13,26 @@ from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
 
-# Pixels per point. At 1, thin lines would be too pale.
+# Scale in pixels per point. At 1, thin lines would become too pale.
 _SCALE = 2
 # Side of a cell in the grid of ink, which is 4 points.
 _CELL_PX = 8
-# Grey level from 0 to 255 below which a pixel is ink. Scanned paper has 200 and more.
+# Grey level, from 0 to 255, below which a pixel counts as ink. Scanned paper has 200 and more.
 _INK = 170
-# Minimum mean of a cell's pixels, from 0 to 255, for the cell to count as ink: four of its 64 pixels.
+# Minimum mean value of a cell's pixels in the ink mask, from 0 to 255, for the cell to count as ink. It
+# corresponds to four of its 64 pixels.
 _MIN_CELL_INK = 16
-# Width of the filter that connects nearby ink: 8 points on either side.
+# Width of the filter that connects nearby ink, in cells. It reaches 8 points to either side.
 _REACH_CELLS = 5
-# Margin as a share of the page, which excludes the shadow of the scanner lid.
+# Margin that is ignored, as a share of the page. It may contain the shadow of the scanner lid.
 _MARGIN_SHARE = 0.02
 _WORD_MARGIN_PX = 3
-# Minimum share of the page without ink. A lower share indicates a photo or a background.
+# Minimum share of the page without ink. A lower share suggests a photo or a dark background.
 _PAPER_SHARE = 0.5
 _MIN_SIDE_PT = 60.0
 # Minimum share of cells with ink in a drawing. Frames and rules have less.
 _MIN_INK_SHARE = 0.02
-# Maximum share of a drawing that is covered by words. In our samples, labels cover up to 0.45.
+# Maximum share of a drawing that words may cover. In our samples, labels cover up to 0.45.
 _MAX_TEXT_SHARE = 0.5
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
 # Further pieces are ignored as noise.
@@ -40,7 +41,7 @@ _MAX_PIECES = 500
 
 @dataclass(frozen=True)
 class _Piece:
-    """Connected area of ink. The bounds are in cells; right and bottom are inclusive."""
+    """Connected area of ink. The bounds are counted in cells; right and bottom are inclusive."""
 
     left: int
     top: int
@@ -73,7 +74,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
         if piece.ink_count >= _MIN_INK_SHARE * piece.cell_count and not _is_text_or_table(ink, piece, boxes)
         for region in [scan.region(piece)]
     ]
-    # A pale photo breaks into several pieces with nested bounds, so join them.
+    # A pale photo may break into several pieces with nested bounds, so join them.
     return [
         drawing
         for drawing in joined_drawings(drawings, 0.0)
@@ -142,10 +143,10 @@ def _pieces(ink: Image.Image) -> Iterator[_Piece]:
 
 
 def _joined(first: int, unseen: set[int], width: int) -> list[int]:
-    """Return the cell `first` and all cells connected to it, and remove them from `unseen`."""
+    """Return the cell `first` and all cells connected to it. These cells are removed from `unseen`."""
     unseen.remove(first)
     reached = [first]
-    # The loop appends to the list that it iterates over.
+    # The loop appends to the list while iterating over it.
     for place in reached:
         column = place % width
         beside = [place - width, place + width]
@@ -175,7 +176,7 @@ def _has_grid(ink: Image.Image) -> bool:
     """Return whether a picture contains more long horizontal and vertical lines than a frame, as in a ruled
     table.
     """
-    # Thicken the lines, because scans are slightly skewed.
+    # Thicken the lines, so that they stay connected although scans are slightly skewed.
     thick = ink.filter(ImageFilter.MaxFilter(3))
     upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
     level = thick.resize((1, thick.height), Image.Resampling.BOX)
