@@ -18,7 +18,7 @@ from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.turn_answer import TurnAnswer
 from shared.answering.turn_messages import turn_messages, turn_tools
-from shared.answering.turn_question import TurnQuestion, awaiting_consent, held_call, with_one_held
+from shared.answering.turn_question import TurnQuestion, awaiting_consent, held_call, refuse_second_wait
 from shared.answering.unwritten_answer import nothing_found
 from shared.evidence.reader_text import readable
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError
@@ -198,7 +198,7 @@ class AnswerTurn:
         ]
         rules = main_profile(self._question.request.agent).calls
         planned = planned_calls(rules, turn.tool_calls, self._question.tools, previous_calls)
-        return with_one_held(planned, may_ask=not self._before.asking_step)
+        return refuse_second_wait(planned, may_ask=not self._before.asking_step)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
         """Stage the metrics of the answer: the time of its first token and the number of available figures.

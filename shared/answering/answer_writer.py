@@ -65,7 +65,7 @@ class AnswerWriter:
     def __post_init__(self) -> None:
         self.draft = self.stream.draft
 
-    def go_on(self, answer: RunAnswer) -> None:
+    def continue_answer(self, answer: RunAnswer) -> None:
         """Continue the answer that an earlier turn began, with its text and citation numbers."""
         self.stream.continue_from(answer)
         self.book.citations.extend(answer.citations)

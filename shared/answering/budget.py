@@ -1,4 +1,4 @@
-"""The budget of a run, a step or a sub-agent: tokens and money. Pure.
+"""Token and cost budget of a run, a step or a sub-agent. Pure.
 
 A model call starts only if the budget covers its prompt and a useful reply, and its reply may be as long as
 the rest allows. Usage therefore exceeds a budget by at most one call, and only if a model ignores its output
@@ -15,17 +15,17 @@ from shared.platform.errors import BudgetExceededError
 from shared.platform.language_models.models import ModelUsage
 from shared.runs.events import DoneLine, ReservedLine, RunEvent
 
-# Conservative estimate: English has about 4, JSON and German about 3.
+# Conservative estimate: English text has about 4 characters per token, JSON and German about 3.
 CHARS_PER_TOKEN = 3
-# A number of tokens that no run can use.
+# More tokens than any run can use.
 NO_LIMIT = 10**12
-# Tokens that each message adds to a prompt.
+# Tokens that the message format adds to each message of a prompt.
 _MESSAGE_TOKENS = 8
 _MILLION = 1_000_000
 
 
 class BudgetSpentError(BudgetExceededError):
-    """Too little of a budget is left for a useful model call. `limit` names the exhausted part."""
+    """Raised when a budget is too small for another useful model call. `limit` names the exhausted part."""
 
     def __init__(self, limit: WarningCode = "TOKENS_SPENT") -> None:
         super().__init__("This request has used up its tokens.", "Ask for less at once.", "Ask again.")
@@ -51,7 +51,7 @@ class Prices:
 
 @dataclass
 class Budget:
-    """Limits on tokens and money with the usage so far and the tokens reserved for calls in progress.
+    """Limits on tokens and cost, with the usage so far and the tokens reserved for calls in progress.
 
     Attributes:
         max_tokens: limit on input and output tokens together.
@@ -70,17 +70,17 @@ class Budget:
 
     @property
     def committed_tokens(self) -> int:
-        """Tokens that will have been used if every call in progress uses its whole reservation."""
+        """Tokens used so far, plus those reserved for calls in progress."""
         return self.tokens + self.reserved_tokens
 
     @property
     def tokens_left(self) -> int:
-        """Tokens that another call or a child may use; negative if overdrawn."""
+        """Tokens left for another call or a child; negative if the budget is overdrawn."""
         return self.max_tokens - self.committed_tokens
 
     @property
     def cost_left_usd(self) -> float:
-        """US dollars left; negative if overdrawn."""
+        """US dollars left; negative if the budget is overdrawn."""
         return self.max_cost_usd - self.cost_usd
 
     def after(self, usage: ModelUsage) -> Self:
@@ -89,18 +89,19 @@ class Budget:
         return replace(self, tokens=tokens, cost_usd=self.cost_usd + self.prices.cost_usd(usage))
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens for a call that begins."""
+        """Reserve tokens for a call that is about to begin."""
         self.reserved_tokens += tokens
 
     def settle(self, reserved: int, used: int) -> None:
-        """Replace the reservation of a finished call by the tokens that it used. The cost is not counted:
-        `after` does that, where a budget has prices.
+        """Replace the reservation of a finished call by its actual usage. Only the tokens are counted;
+        `after` also adds the cost.
         """
         self.reserved_tokens -= reserved
         self.tokens += used
 
     def reply_tokens(self, prompt_tokens: int, *, wanted: int, least: int) -> int:
-        """Return the maximum length in tokens of a reply to a prompt, at most `wanted`.
+        """Return the maximum number of tokens in the reply to a prompt of `prompt_tokens`. It is at most
+        `wanted`.
 
         Raises:
             BudgetSpentError: fewer than `least` tokens are left after the prompt, or can be paid for.
@@ -116,7 +117,8 @@ class Budget:
         return min(affordable, wanted)
 
     def share(self, count: int, *, least_tokens: int | None = None) -> Self:
-        """Return the budget of one of `count` children that divide equally what is left.
+        """Return the budget for each of `count` children, which get equal shares of the remaining tokens and
+        money.
 
         Args:
             least_tokens: minimum tokens of a share, even if all shares together then exceed the budget; None
@@ -135,7 +137,8 @@ class Budget:
         )
 
     def max_shares(self, least_tokens: int, least_cost_usd: float) -> int:
-        """Return the maximum number of shares that contain at least this much each.
+        """Return into how many shares the rest of the budget can be divided so that each has at least these
+        amounts.
 
         Args:
             least_cost_usd: 0 = the cost doesn't limit the number.
@@ -147,13 +150,13 @@ class Budget:
 
 
 def max_tokens_of(texts: Iterable[str]) -> int:
-    """Return an upper bound on the number of prompt tokens for these messages."""
+    """Return an upper bound on the number of prompt tokens that messages with these texts take."""
     return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
 
 
 def tokens_in(lines: Iterable[RunEvent]) -> int:
-    """Return the tokens used according to lines of a journal. Of a turn that didn't complete, the tokens
-    reserved for its calls count as used.
+    """Return the number of tokens used according to journal lines. For a turn that never completed, the
+    reserved tokens count as used.
     """
     used: dict[tuple[int, int | None, int | None], int] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""Clarifying questions: deciding whether to ask which document is meant, and interpreting the answer."""
+"""Decides whether to ask the user which document is meant, and interprets the reply."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
-# Maximum number of details on a button, which has room for 120 characters.
+# Maximum number of details per option. The label of a button has room for 120 characters.
 _MAX_DETAILS = 3
 _MAX_DETAIL_CHARS = 40
 _WORD = re.compile(r"[^\W_]+")
@@ -65,25 +65,25 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
     text = answer.text or ""
     if not options:
         return Choice(said=text, extra_words=text)
-    # `isdigit` accepts "②", but `int` rejects it; normalisation turns it into "2".
+    # Normalise first, because `isdigit` accepts characters such as "②" that `int` rejects.
     words = _WORD.findall(normalize("NFKC", text).casefold())
     significant = [word for word in words if word not in _AROUND] or [
         word for word in words if word in _NUMBER_WORDS
     ]
-    numbers = _by_place(significant, options) or _by_words(significant, options)
+    numbers = _by_position(significant, options) or _by_words(significant, options)
     if numbers is None:
         return Choice(said=text, extra_words=text)
     return Choice(said=text, numbers=numbers)
 
 
 def chosen_doc_ids(choice: Choice, options: Sequence[ClarificationOption]) -> tuple[str, ...]:
-    """Return the document ids of the chosen options. If none was chosen, return those of all options."""
+    """Return the ids of the chosen documents, or those of all options if none was chosen."""
     return tuple(option.doc_id for option in options if not choice.numbers or option.number in choice.numbers)
 
 
-def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """Return the options that a reply selects by number, ordinal or age ("both", "the last", "the newest"),
-    or None.
+def _by_position(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
+    """Return the numbers of the options that a reply selects by number, ordinal or age ("both", "the last",
+    "the newest"), or None.
 
     Any other word in the answer makes it None.
     """
@@ -91,8 +91,8 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
         return None
     if all(word.isdecimal() or word in _NUMBER_WORDS for word in words):
         digits = [word for word in words if word.isdecimal()]
-        if digits and _bearing(digits, options):
-            return None  # The number is a year, not an option number.
+        if digits and _are_in_names(digits, options):
+            return None  # the number occurs in an option name, such as a year, and isn't an option number
         return _option_numbers([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
     for meanings, numbers in (
         (_ALL, tuple(option.number for option in options)),
@@ -106,7 +106,8 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
 
 
 def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """Return the options that match the most distinguishing words; None if no word distinguishes them.
+    """Return the numbers of the options that share the most distinguishing words with a reply, or None if no
+    word distinguishes them.
 
     Names come before dates and details: "2024" means the report of 2024, not one that was added in 2024.
     """
@@ -130,8 +131,10 @@ def _option_numbers(numbers: Sequence[int], options: Sequence[ClarificationOptio
     return tuple(sorted(set(numbers)))
 
 
-def _bearing(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
-    """Return whether the numbers in a reply occur in the option names and aren't all option numbers."""
+def _are_in_names(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
+    """Return whether the numbers in a reply, such as years, are part of the option names rather than option
+    numbers.
+    """
     places = {str(option.number) for option in options}
     option_words = frozenset().union(*(_words_of(option) for option in options))
     return not set(words) <= places and set(words) <= option_words
@@ -142,7 +145,7 @@ def _of_age(options: Sequence[ClarificationOption], age: tuple[str, str]) -> tup
 
 
 def _age(option: ClarificationOption) -> tuple[str, str]:
-    """Return the latest year in the names and the upload date, as a sort key."""
+    """Return a sort key for the age of an option: the latest year in its names, then its upload date."""
     years = _YEAR.findall(f"{option.filename} {option.title}")
     return max(years, default=""), option.date
 
@@ -162,11 +165,14 @@ _MAX_NEAREST = 3
 # or suffix, a typo, a word added or removed), by none of 18,600 pairs without a common word, and by 14 % of
 # 1,400 pairs with one, such as "leave-policy" and "retention-policy".
 _MIN_SIMILARITY = 0.55
-# One digit selects an option. A name that matches more documents is too general for a choice.
+# Maximum number of options, so that one digit selects an option. A name that matches more documents is too
+# general for a choice.
 MAX_OPTIONS = 9
-# Documents read for a request such as "all annual reports": two sub-agents with six each. Not measured.
+# Maximum number of documents read for a request such as "all annual reports": two sub-agents with six each.
+# Not measured.
 MAX_READ = 12
-# Maximum number of documents to which a search is restricted. Beyond it, the gain isn't worth the risk.
+# Maximum number of documents to which a search is restricted. With more, the restriction gains too little to
+# risk missing others.
 MAX_NAMED = 6
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
 
@@ -176,7 +182,8 @@ _QUANTIFIERS = (
     "mehreren einige manche kein keine"
 ).split()
 
-# "both of the", "all", "a": right before a reference, they exclude a single document.
+# Matches words such as "both of the", "all" or "a". Directly before a reference, they show that it doesn't
+# mean one particular document.
 _NOT_ONE = re.compile(
     rf"\b(?:(?:{'|'.join(_QUANTIFIERS)})\s+(?:of\s+|von\s+)?(?:(?:the|our|these|those|der|den|die|unsere[rn]?)\s+)?"
     r"|(?:an?|einen?|einem|einer|eines|ein)\s+)$"
@@ -184,7 +191,7 @@ _NOT_ONE = re.compile(
 
 
 class Resolution(Model):
-    """Documents to which a question refers, or the clarifying question needed to find out.
+    """The documents to which a question refers, or an ambiguous reference with its candidates.
 
     Attributes:
         documents: the documents referred to, without duplicates; empty if there are none or too many.
@@ -204,7 +211,7 @@ def resolve_references(
     *,
     may_ask: bool = True,
 ) -> Resolution:
-    """Decide which documents the references in a question mean, or that the user must be asked.
+    """Decide which documents the references in a question mean, or which reference the user must clarify.
 
     Args:
         question: the standalone question that contains the references.
@@ -219,7 +226,7 @@ def resolve_references(
         name = spelled_as_named(reference, records)
         fitting = _narrowed_by_context(question, match_reference(name, records), cited_before)
         asks = may_ask and not unclear and query_type in _ASKED_FOR
-        if asks and not _means_not_one(question, reference) and _is_unclear(question, name, fitting):
+        if asks and not _excludes_single(question, reference) and _is_unclear(question, name, fitting):
             unclear, candidates = reference, fitting
         else:
             documents_by_id |= {record.doc_id: record for record in fitting}
@@ -228,7 +235,7 @@ def resolve_references(
 
 
 def missing_documents(candidates_of: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
-    """Return the references that match no document, each with the most similar file names.
+    """Return the references that match no document, each with similar file names.
 
     Args:
         candidates_of: candidate documents by reference, as returned by a search.
@@ -245,7 +252,7 @@ def missing_documents(candidates_of: Mapping[str, Sequence[DocumentRecord]]) -> 
 
 
 def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[MissingDocument, ...]:
-    """Return the missing documents that aren't in the evidence.
+    """Return the missing documents that the search for evidence did not find either.
 
     The search by content may find a document that the search by name missed, such as one with the words of
     the reference in a heading. Headings don't count for a certainly missing document: the report of 2023 may
@@ -265,7 +272,7 @@ def not_found(missing: Sequence[MissingDocument], evidence: Evidence) -> tuple[M
 
 
 def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
-    """Return names of files similar to `reference`, the most similar first."""
+    """Return up to three file names that are similar to `reference`, the most similar first."""
     ranked = sorted(
         (-max(similarity(reference, record.filename), similarity(reference, record.title)), record.filename)
         for record in records
@@ -274,7 +281,7 @@ def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[s
 
 
 def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
-    """Return whether a reference without a match is specific enough to rule out every other document.
+    """Return whether a reference that matches no document is specific enough to exclude every other document.
 
     That is the case for file names, and for names that match a document except for their numbers.
     """
@@ -285,7 +292,7 @@ def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
 
 
 def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOption, ...]:
-    """Return the candidates as numbered options."""
+    """Return the candidate documents as options, numbered from 1."""
     return tuple(
         ClarificationOption(
             number=number,
@@ -302,7 +309,9 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
 
 
 def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
-    """Return, for each document, short values of up to three properties in which the documents differ."""
+    """Return short details of each document, taken from at most three properties in which the documents
+    differ.
+    """
     differing = [
         [one_line(value or "")[:_MAX_DETAIL_CHARS] for value in values]
         for values in (
@@ -318,8 +327,8 @@ def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
     return [tuple(filter(None, values)) for values in zip(*differing, strict=True)] or [()] * len(candidates)
 
 
-def question_back(language: str, reference: str, option_count: int) -> str:
-    """Return the clarifying question in the language of the answer (German or English)."""
+def clarifying_question(language: str, reference: str, option_count: int) -> str:
+    """Return the text of the clarifying question, in German for a German answer and otherwise in English."""
     if messages_in(language) is GERMAN:
         return (
             f"„{reference}“ passt auf {option_count} Dokumente. Welches meinen Sie? "
@@ -332,17 +341,15 @@ def question_back(language: str, reference: str, option_count: int) -> str:
 
 
 def event_name(ask_step: int) -> str:
-    """Return the name of the external event that delivers the reply to the clarification asked in this
-    step.
-    """
+    """Return the name of the external event that signals a reply to the question asked in step `ask_step`."""
     return f"answered-{ask_step}"
 
 
 def _narrowed_by_context(
     question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
 ) -> tuple[DocumentRecord, ...]:
-    """Narrow the matching documents by words of the question, or else by the documents cited in the previous
-    answer.
+    """Return the documents that match best in the context: those that share words with the question, or else
+    those that the previous answer cited.
 
     Return all of them if neither helps.
     """
@@ -356,8 +363,8 @@ def _narrowed_by_context(
 
 
 def _by_distinguishing_words(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-    """Return the documents that share the most distinguishing words with the question. Numbers take
-    precedence.
+    """Return the documents that share the most distinguishing words with the question. Numbers such as years
+    take precedence over words.
     """
     words_of_documents = [_all_words(record) for record in fitting]
     distinguishing = naming_words(question) - frozenset.intersection(*words_of_documents)
@@ -374,24 +381,25 @@ def _by_distinguishing_words(question: str, fitting: Sequence[DocumentRecord]) -
 
 
 def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]) -> bool:
-    if _different(fitting) < 2 or len(fitting) > MAX_OPTIONS:
+    if _count_distinct(fitting) < 2 or len(fitting) > MAX_OPTIONS:
         return False
     if not all(fits_whole(reference, record) for record in fitting):
-        return False  # only part of the reference matches: search these documents, but don't offer them
-    if _each_is_told(question, fitting):
+        # only part of the reference matches, so search these documents without offering them as options
+        return False
+    if _distinguishes_each(question, fitting):
         return False
     return not is_plural(reference, fitting)
 
 
-def _different(fitting: Sequence[DocumentRecord]) -> int:
-    """Return the number of documents with distinct contents. Copies of the same file count once."""
+def _count_distinct(fitting: Sequence[DocumentRecord]) -> int:
+    """Return the number of documents that differ in their contents. Copies of a file count once."""
     same = (record.content_hash if not record.thread_id else "" for record in fitting)
     return len({content or record.doc_id for content, record in zip(same, fitting, strict=True)})
 
 
-def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
-    """Return whether the question contains a distinguishing word for each document, such as "2023 and
-    2024".
+def _distinguishes_each(question: str, fitting: Sequence[DocumentRecord]) -> bool:
+    """Return whether the question distinguishes every document by a word, such as "2023 and 2024", so that
+    all of them are meant.
     """
     words = naming_words(question)
     words_of_documents = [_all_words(record) for record in fitting]
@@ -400,9 +408,9 @@ def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
     return all(words_of_each) and len(set(words_of_each)) > 1
 
 
-def _means_not_one(question: str, reference: str) -> bool:
-    """Return whether a quantifier such as "all" or "both" shows that the reference means several
-    documents.
+def _excludes_single(question: str, reference: str) -> bool:
+    """Return whether a quantifier such as "all" or "a" shows that the reference doesn't mean one particular
+    document.
     """
     folded = reference.casefold()
     before, separator, _ = question.casefold().partition(folded)

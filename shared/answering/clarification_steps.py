@@ -1,4 +1,4 @@
-"""Steps that ask the user which document is meant and resume the run with the reply."""
+"""Asks the user which document is meant, and resumes the run with the reply."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -75,7 +75,9 @@ async def answer_clarification(
 
 
 async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices) -> ReplyLine | None:
-    """Append the reply to the journal and return the first stored reply, or None if the run has ended."""
+    """Append the reply to the journal and return the reply that counts, which is the first. Return None if
+    the run has ended.
+    """
     try:
         now = datetime.now(UTC)
         return await keep_reply(services.run_log, record.run_id, record.ask_step, choice, now)
@@ -86,7 +88,7 @@ async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices)
 async def ask_user(
     context: StepContext, request: RunRequest, clarification: Clarification, observed: Observed
 ) -> Observed:
-    """Mark the run as waiting, then complete the step with the clarifying question and its options.
+    """Mark the run as waiting, then complete the step and send the clarifying question with its options.
 
     The order matters: users can answer as soon as they see the options. Waiting runs don't count against the
     limit.
@@ -102,13 +104,13 @@ async def ask_user(
 
 
 def expires_at(context: StepContext) -> datetime:
-    """Return the expiry time of a clarifying question asked now."""
+    """Return the time at which a clarifying question that is asked now expires."""
     waits_s = context.services.settings.answering.clarification_timeout_s
     return datetime.now(UTC) + timedelta(seconds=waits_s)
 
 
 async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Resume a run that asked the user. Return the choice and the time of the reply; after a timeout, the
+    """Resume a run that asked the user, and return the choice and the time of the reply. After a timeout, the
     choice is empty.
 
     All attempts return the same result, because only the first reply in the journal counts.
@@ -132,7 +134,7 @@ async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]
 
 
 def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Return the choice with which an earlier step resumed the run, and the time of the choice."""
+    """Return the choice with which an earlier step resumed the run, and the time of the reply."""
     reply = context.journal.reply(ask_step)
     if reply is None:
         raise NotFoundError("The run has no reply to its clarification.")
@@ -142,8 +144,8 @@ def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetim
 async def with_choice(
     context: StepContext, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
 ) -> StoredPlan:
-    """Resume the run and return its plan, restricted to the chosen documents or to all options if none was
-    chosen.
+    """Resume the run and return its plan, restricted to the chosen documents. If the user chose none, all
+    options are used.
     """
     choice, resumed_at = await resume(context, action.ask_step)
     request = await context.request()
@@ -157,7 +159,7 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """Return the plan with the permissions of the replying user and the time of the reply.
+    """Return the plan with the permissions of the user who replied and with the time of the reply.
 
     A reply without a known user adds a warning to the plan.
     """

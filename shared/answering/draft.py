@@ -20,7 +20,7 @@ class Draft:
     _sanitiser: ReaderText = field(default_factory=ReaderText)
 
     def continue_from(self, text: str) -> None:
-        """Replace the text with that of an earlier turn. The next text starts a new paragraph."""
+        """Replace the text with the text of an earlier turn. The next text starts a new paragraph."""
         self.text, self.starts_paragraph = text, bool(text)
         self._sanitiser = ReaderText.after(text)
 

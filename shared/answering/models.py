@@ -112,8 +112,8 @@ class TurnResults(Model):
 
     @property
     def withdrawn(self) -> "TurnResults":
-        """A copy without evidence, for a user who may no longer read all of it. Each message tells the model
-        so.
+        """A copy without evidence, for a user who may no longer read all of it. Its messages only
+        state the loss of access.
         """
         text = "You no longer have access to what was found here."
         messages = tuple(message.model_copy(update={"text": text}) for message in self.messages)

@@ -1,4 +1,4 @@
-"""The first step of a run: plan the question while already searching for its original wording.
+"""The first step of a run. It plans the question while a search for its original wording is already running.
 
 The plan itself answers small talk. If the question names an ambiguous document, the user is asked, and
 `take_answer` continues with the choice. Otherwise the evidence is gathered and stored with the plan.
@@ -8,7 +8,7 @@ import asyncio
 import json
 from datetime import UTC, datetime
 
-from shared.answering.clarification import not_found, question_back
+from shared.answering.clarification import clarifying_question, not_found
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
 from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
@@ -58,7 +58,7 @@ from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.table_tools import described_table
 
-# Tables in the first prompt. A wide table takes 2,000 tokens. Not measured.
+# Maximum number of tables in the first prompt. A wide table takes 2,000 tokens. Not measured.
 _MAX_TABLES = 5
 # Time limit of a few searches by name, which usually take 20 ms each.
 _RESOLVE_S = 15.0
@@ -91,7 +91,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             *warning_events(stored.warnings),
         )
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:
-            # The agent's own instructions, not the plan, determine the reply.
+            # Here the instructions of the agent determine the reply, rather than the plan.
             return await _skip_search(context, stored)
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
@@ -106,8 +106,8 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
 
 
 async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPlan) -> Observation:
-    """Ask the user which of the plan's candidate documents is meant, and store the plan until the reply."""
-    question = question_back(stored.plan.language, readable_line(stored.reference), len(stored.options))
+    """Ask the user which of the candidate documents is meant, and store the plan until the reply arrives."""
+    question = clarifying_question(stored.plan.language, readable_line(stored.reference), len(stored.options))
     clarification = Clarification(question=question, options=stored.options, expires_at=expires_at(context))
     preparation = Preparation(stored=stored)
     await context.keep(preparation, "preparation")
@@ -117,7 +117,7 @@ async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPl
 
 
 async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
-    """Search the documents chosen in a clarification, with the permissions of the user who replied."""
+    """Search the documents that the user chose in a clarification, with the permissions of that user."""
     preparation = await context.journal.get(action.ask_step, Preparation, "preparation")
     event_log = await context.open()
     stored = await with_choice(context, action, preparation.stored, event_log)
@@ -130,8 +130,8 @@ async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
 
 
 async def _wait_for_files(context: StepContext, action: Prepare, delay_s: float) -> Observation:
-    """End this attempt because files are still being read. The script retries after `delay_s` seconds,
-    without blocking a worker.
+    """End this attempt, because attached files are still being read. The script repeats the step after
+    `delay_s` seconds, and no worker is blocked meanwhile.
     """
     thought = ThoughtEvent(text="Waiting until the conversation's files have been read.", code="files")
     return await context.complete(FilesUnread(delay_s=delay_s), *([thought] if action.step == 1 else []))
@@ -147,7 +147,7 @@ def _search(context: StepContext, request: RunRequest, time: StepTime) -> Questi
 
 
 async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
-    """Complete the step with the plan's reply to small talk as the answer."""
+    """Complete the step with an answer to small talk, which is part of the plan."""
     text = readable(plan.reply.strip())
     answer = RunAnswer(run_id=context.run_id, text=text, language=plan.language)
     await context.keep(Turn(said=text, answer=answer, is_last=True), "turn")
@@ -155,7 +155,9 @@ async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
 
 
 async def _skip_search(context: StepContext, stored: StoredPlan) -> Observation:
-    """Complete the step without evidence, if the agent has no search or the question needs no documents."""
+    """Complete the step without evidence, because the agent has no search or the question needs no
+    documents.
+    """
     preparation = Preparation(stored=stored, evidence=Evidence())
     await context.keep(preparation, "preparation")
     return await context.complete(_observation(context, preparation))
@@ -164,9 +166,9 @@ async def _skip_search(context: StepContext, stored: StoredPlan) -> Observation:
 async def _resolve(
     context: StepContext, request: RunRequest, stored: StoredPlan, time: StepTime, event_log: EventLog
 ) -> StoredPlan:
-    """Return the plan with the documents that it refers to.
+    """Return the plan with the documents that its references mean, or with options if they are ambiguous.
 
-    After a timeout, the documents are omitted and a warning is added.
+    After a timeout, the plan stays without them and gets a warning.
     """
     try:
         async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
@@ -215,7 +217,9 @@ async def _gather(
 async def _find(
     context: StepContext, request: RunRequest, stored: StoredPlan, search: QuestionSearch
 ) -> Evidence:
-    """Return the evidence for a question: a list of documents, or passages with the tables to query."""
+    """Return the evidence for a question: a list of documents, or passages with the tables that can be
+    queried.
+    """
     documents = context.searches.documents(request)
     if stored.names_only_missing:
         return Evidence()
@@ -227,7 +231,7 @@ async def _find(
         _tables(context, request, stored),
     )
     records = evidence.records
-    if evidence.hits:  # without hits, records would make the evidence a list of documents
+    if evidence.hits:  # evidence that has records but no hits would count as a list of documents
         known = {record.doc_id: record for record in records}
         records = tuple((await describe_documents(cited, known, documents, DESCRIBING_S)).values())
     update = {"cited_before": tuple(cited), "records": records, "tables": tables}
@@ -236,7 +240,9 @@ async def _find(
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
-    """Return the readable blocks cited by the thread's most recent answer that has citations."""
+    """Return the blocks cited by the latest answer with citations in this thread, as far as the user may read
+    them.
+    """
     before = cited_before(request.conversation)
     if before is None or not before.block_ids:
         return []
@@ -252,7 +258,9 @@ async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
 
 
 async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan) -> tuple[TableCard, ...]:
-    """Return tables for calculations: first tables of the named documents, then search results."""
+    """Return the tables that the question may need for calculations: those of the named documents, then
+    search results.
+    """
     if not stored.plan.needs_tables:
         return ()
     services = context.services
@@ -263,7 +271,7 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
         of_documents, similar = await run_together(
             lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
         )
-    except GroundworkError as failed:  # the model can still search for tables with its tools
+    except GroundworkError as failed:  # not fatal, because the model can search for tables with its tools
         get_logger().warning("tables.search_failed", run_id=context.run_id, error_type=failed.code)
         return ()
     tables = list({table.table_id: table for table in (*of_documents, *similar)}.values())[:_MAX_TABLES]
@@ -280,7 +288,9 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
 def _observation(
     context: StepContext, preparation: Preparation, expires_at: datetime | None = None
 ) -> Observation:
-    """Return the observation for a preparation: `UserAsked` if `expires_at` is set, otherwise `Prepared`."""
+    """Return the observation of the step: `UserAsked` if a question to the user expires at `expires_at`,
+    otherwise `Prepared`.
+    """
     plan, evidence = preparation.stored.plan, preparation.evidence
     todo = todo_items(plan)
     if expires_at is not None:

@@ -1,4 +1,6 @@
-"""Gathering of evidence: named documents, passages, and figures on their pages."""
+"""Gathers the evidence for a question: named documents, passages, and figures on the pages of the
+passages.
+"""
 
 import asyncio
 import re
@@ -32,24 +34,30 @@ from shared.runs.provenance import Provenance
 from shared.tools.searches import caller_limits
 
 _MAX_REFERENCES = 6
-# Minimum number of blocks per document in a comparison.
+# Minimum number of blocks per named document.
 _FEWEST_OF_EACH = 3
-# Below this score, a search within the named documents found nothing relevant. Not measured.
+# Minimum score at which a search within the named documents counts as successful. Not measured.
 WEAK_SCORE = 0.5
-# The policy's high_score_spread_clarity; see docs/internals/delegation.md.
+# Minimum lead of another document's score over the named documents' scores. Same value as
+# high_score_spread_clarity in docs/internals/delegation.md.
 CLEARLY_BETTER = 0.15
-# Blocks from all files of the thread together, but at least _FEWEST_OF_EACH of each. Not measured.
+# Number of blocks from all attached files together. Each file contributes at least _FEWEST_OF_EACH. Not
+# measured.
 _BLOCKS_OF_FILES = 8
-# Minimum tokens per page. Documents with too many pages for that are not read whole.
+# Minimum number of tokens that a page is assumed to have. It shows from the page count that a document is too
+# long to be read whole.
 _LEAST_PAGE_TOKENS = 100
 _SHARE_FOR_A_FACT = 0.25
-# Extra blocks that replace headings among the hits. At most three headings were observed.
+# Number of additional blocks fetched to replace blocks that are only headings. At most three headings were
+# observed.
 _HEADINGS = 6
-# Number of the best pages whose figures are considered. An answer cites three or four. Not measured.
+# Number of best pages whose figures are considered. An answer usually cites three or four pages. Not
+# measured.
 _FIGURE_PAGES = 8
 # Maximum number of figures in the evidence. Not measured.
 _MAX_FIGURES = 4
-# Minimum score of a figure as a share of the best block's. Unrelated figures score far less. Not measured.
+# Minimum score of a figure, as a share of the best block's score. Unrelated figures score far less. Not
+# measured.
 _NEAR_BEST = 0.5
 # Time limit of one search by ids, which takes 10 ms.
 DESCRIBING_S = 2.0
@@ -58,13 +66,17 @@ DESCRIBING_S = 2.0
 async def _still_usable(
     doc_ids: Sequence[str], request: RunRequest, documents: DocumentSearch
 ) -> tuple[str, ...]:
-    """Return the documents of an earlier answer that the user can still read, within the caller's limits."""
+    """Return those documents of an earlier answer that the user can still read and that the caller's limits
+    allow.
+    """
     records = await documents.get_many(doc_ids[:MAX_NAMED])
     return tuple(doc_id for doc_id in doc_ids if doc_id in records and _is_within(request, records[doc_id]))
 
 
 async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> StoredPlan:
-    """Return the plan with the documents that its references mean, or with options if they are ambiguous."""
+    """Return the plan with the documents that its references mean. If a reference is ambiguous, the plan has
+    options instead.
+    """
     plan = stored.plan
     if every := await every_document(request, plan, documents):
         return _with_every(stored, [record.doc_id for record in every])
@@ -82,7 +94,8 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         before_that.doc_ids if before_that else (),
         may_ask=not request.doc_ids,
     )
-    # If the caller chose documents, the question refers to those, whatever it calls them.
+    # If the caller selected documents, the question is about those, whatever names it uses, so none is
+    # missing.
     missing = () if request.doc_ids else missing_documents(matches)
     similar = [
         record
@@ -102,7 +115,9 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
 
 
 def _with_every(stored: StoredPlan, doc_ids: Sequence[str]) -> StoredPlan:
-    """Return the plan for all documents of a kind. Each is read, as in a question about whole documents."""
+    """Return the plan for a question about all documents of a kind. Each of them is read, as for a summary or
+    a comparison.
+    """
     is_comparison = stored.plan.intent == "compare_docs" and len(doc_ids) <= MAX_NAMED
     intent: QueryIntent = "compare_docs" if is_comparison else "doc_summary"
     update = {
@@ -114,7 +129,9 @@ def _with_every(stored: StoredPlan, doc_ids: Sequence[str]) -> StoredPlan:
 
 
 def _own_files(request: RunRequest, stored: StoredPlan) -> tuple[str, ...]:
-    """Return the thread's files that the question may use, newest first, within the caller's limits."""
+    """Return the ids of the thread's attached files that the question may use, newest first. Limits set by
+    the caller apply.
+    """
     if request.project_id:
         return ()
     doc_ids = [file.document.doc_id for file in reversed(stored.files)]
@@ -124,7 +141,9 @@ def _own_files(request: RunRequest, stored: StoredPlan) -> tuple[str, ...]:
 def with_every(
     evidence: Evidence, stored: StoredPlan, records: Mapping[str, DocumentRecord], words: Messages
 ) -> Evidence:
-    """Add all documents of the kind that the question asks about, and a warning that names those left out."""
+    """Return the evidence with a list of all documents of the kind that the question asks about. A warning
+    names those that were not read.
+    """
     every = tuple(records[doc_id] for doc_id in stored.every_ids if doc_id in records)
     left_out = [readable_line(record.filename) for record in every if record.doc_id not in stored.doc_ids]
     warning = words.left_out.format(len(left_out), len(every), ", ".join(left_out))
@@ -133,7 +152,9 @@ def with_every(
 
 
 class QuestionSearch:
-    """The search for a content question. It starts with the original wording while the plan is being made."""
+    """The search for evidence on a question. It starts with the original wording while the question is being
+    planned.
+    """
 
     def __init__(
         self,
@@ -153,15 +174,17 @@ class QuestionSearch:
         self._ids_of_short: dict[str, set[str]] = {}
         self._headings: set[str] = set()
         self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
-        # If the plan rewrites the question, this result is unused; suppress the warning about its exception.
+        # If the plan rewrites the question, nothing awaits this task. Retrieve its exception, so that asyncio
+        # logs no warning.
         self._first_look.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop(self) -> None:
-        """Cancel the initial search."""
+        """Cancel the search for the original wording if it is still running."""
         self._first_look.cancel()
 
     async def evidence(self, stored: StoredPlan, settings: AnsweringSettings) -> Evidence:
-        """Return the best blocks for the plan's phrasings, from the named documents if relevant.
+        """Return the best blocks for all phrasings of the question. Named documents have priority if they
+        contain relevant blocks.
 
         Documents that the plan names or the caller chose are included whole if they are short enough. The
         same applies to versions of one document, since the beginning of one states which version is in force.
@@ -171,15 +194,15 @@ class QuestionSearch:
             self._best(stored, settings.answer_blocks), self._of_files(stored, own[:MAX_READ])
         )
         if from_files is not None:
-            # The user attached these files to the conversation, so they are included whatever else is found.
+            # The user attached these files to the conversation, so include them whatever else is found.
             evidence = _merge(from_files, evidence).model_copy(update={"narrowed": evidence.narrowed})
         is_about_named = evidence.narrowed or stored.plan.query_type == "COMPARISON"
         target_ids = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
         about = target_ids or _versions(evidence)
         max_tokens = settings.whole_documents_tokens
         if stored.plan.intent == "fact_lookup" or not target_ids:
-            # A fact is stated in one place, which the search finds. A whole document should then take no more
-            # room than passages would.
+            # A fact is stated in one place, which the search finds, so whole documents may only take the
+            # space of passages.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
         rest = await self._rest_of(about, evidence, max_tokens)
         if rest is None:
@@ -189,19 +212,19 @@ class QuestionSearch:
         )
 
     async def _of_files(self, stored: StoredPlan, doc_ids: tuple[str, ...]) -> Evidence | None:
-        """Return the best blocks of each of the thread's files; None if there are none."""
+        """Return the best blocks of each attached file, or None if `doc_ids` is empty."""
         if not doc_ids:
             return None
         within, _ = await run_together(
-            self._within(stored.model_copy(update={"doc_ids": doc_ids})),
+            self._rank_named(stored.model_copy(update={"doc_ids": doc_ids})),
             self._describe(dict.fromkeys(doc_ids, "")),
         )
         hits = await self._best_of_each(within, _BLOCKS_OF_FILES)
         return self._described(hits, [ranking for rankings in within for ranking in rankings])
 
     async def _rest_of(self, doc_ids: Sequence[str], evidence: Evidence, max_tokens: int) -> list[Hit] | None:
-        """Return the blocks of the documents that `evidence` lacks, in reading order; None if the documents
-        don't fit into `max_tokens`.
+        """Return the blocks of the documents that `evidence` lacks, in reading order. Return None if the
+        whole documents don't fit into `max_tokens`.
         """
         if not 0 < len(doc_ids) <= MAX_READ or self._blocks.missed:
             return None
@@ -226,12 +249,12 @@ class QuestionSearch:
         if not stored.doc_ids:
             return await self._evidence(await self._anywhere(stored.plan), top_k)
         within, _ = await run_together(
-            self._within(stored), self._describe(dict.fromkeys(stored.doc_ids, ""))
+            self._rank_named(stored), self._describe(dict.fromkeys(stored.doc_ids, ""))
         )
         hits = await self._best_of_each(within, top_k)
         empty = self._without_text(stored.doc_ids, within)
         if len(empty) == len(set(stored.doc_ids)):
-            # Passages of other documents with similar names would only mislead.
+            # Don't search elsewhere, because passages of other documents with similar names would mislead.
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         ranked = [ranking for rankings in within for ranking in rankings]
         of_named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
@@ -244,7 +267,9 @@ class QuestionSearch:
         return _merge(of_named, elsewhere) if stored.plan.query_type == "COMPARISON" else elsewhere
 
     def _are_named_by_file(self, stored: StoredPlan) -> bool:
-        """Return whether the question gives the file names of its documents, so that it can't mean others."""
+        """Return whether the question names its documents by their file names, so that it can't mean other
+        documents.
+        """
         references = {reference.strip().casefold() for reference in stored.plan.document_references}
         filenames = {self._records[one].filename.casefold() for one in stored.doc_ids if one in self._records}
         return bool(filenames) and filenames <= references
@@ -252,7 +277,7 @@ class QuestionSearch:
     def _without_text(
         self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]
     ) -> tuple[DocumentRecord, ...]:
-        """Return the records of documents that have no blocks, because no search within them found
+        """Return the records of the documents that have no blocks, because no search within them found
         anything.
         """
         if self._blocks.missed:
@@ -274,8 +299,8 @@ class QuestionSearch:
         first_rankings, others = await run_together(look, self._blocks.rank_each(queries[1:], self._filters))
         return [*first_rankings, *others]
 
-    async def _within(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
-        """Return rankings within each of the named documents."""
+    async def _rank_named(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
+        """Return, for each named document, the rankings of its blocks for all phrasings."""
         return await run_together(
             *(
                 self._blocks.rank_each(phrasings(stored.plan), {**self._filters, "doc_id": (doc_id,)})
@@ -284,13 +309,15 @@ class QuestionSearch:
         )
 
     async def _best_of_each(self, within: Sequence[Sequence[Ranking]], top_k: int) -> list[Hit]:
-        """Return the best blocks of each named document, so that no side of a comparison is missing."""
+        """Return the best blocks of each named document. Each gets an equal share, so that no side of a
+        comparison is missing.
+        """
         share = max(_FEWEST_OF_EACH, -(-top_k // len(within)))
-        hit_lists = await run_together(*(self._telling(rankings, share) for rankings in within))
+        hit_lists = await run_together(*(self._without_headings(rankings, share) for rankings in within))
         return [hit for hits in hit_lists for hit in hits]
 
-    async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """Return the best `top_k` blocks, excluding blocks that contain only a heading."""
+    async def _without_headings(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
+        """Return the best `top_k` blocks of merged rankings, leaving out blocks that are only headings."""
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
@@ -299,8 +326,8 @@ class QuestionSearch:
         return [hit for hit in hits if hit.block_id not in headings][:top_k]
 
     async def _describe(self, filenames: Mapping[str, str]) -> None:
-        """Look up document records, unique file names and the blocks of short documents. A timeout is
-        ignored as not essential.
+        """Look up the records of documents, which file names are unique, and which documents are short. A
+        timeout is only logged.
 
         Args:
             filenames: file names by document; empty if not yet known.
@@ -323,7 +350,7 @@ class QuestionSearch:
             get_logger().warning("documents.metadata_late", error_type=CallTimeoutError.code)
 
     async def _evidence(self, rankings: Sequence[Ranking], top_k: int) -> Evidence:
-        return self._described(await self._telling(rankings, top_k), rankings)
+        return self._described(await self._without_headings(rankings, top_k), rankings)
 
     def _described(
         self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
@@ -348,12 +375,13 @@ class QuestionSearch:
 
 
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
-    """Return the search queries, starting with the question itself."""
+    """Return all phrasings of the question to search for, starting with the question itself."""
     return tuple(dict.fromkeys((plan.standalone_question, *plan.search_queries)))
 
 
 def _versions(evidence: Evidence) -> tuple[str, ...]:
-    """Return the ids of the best block's document and of others whose titles differ only in numbers.
+    """Return the ids of the best block's document and of all documents whose titles differ from its title
+    only in numbers.
 
     Empty if there are no others.
     """
@@ -368,7 +396,8 @@ def _versions(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
-    """Return whether the question may be about documents other than the ones it names.
+    """Return whether the question may be about other documents than those it names, because their blocks
+    match poorly.
 
     A summary is always about the named documents, however different their wording is. A comparison may name
     the documents of one side only; if it names both sides, it is about these.
@@ -379,7 +408,9 @@ def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
 
 
 def _merge(of_named: Evidence, elsewhere: Evidence) -> Evidence:
-    """Merge the evidence from named documents with evidence found in all documents."""
+    """Merge the evidence from the named documents with the evidence found in all documents. The former comes
+    first.
+    """
     hits = {hit.block_id: hit for hit in (*of_named.hits, *elsewhere.hits)}
     records = {record.doc_id: record for record in (*of_named.records, *elsewhere.records)}
     figures = {hit.block_id: hit for hit in (*of_named.figures, *elsewhere.figures)}
@@ -400,7 +431,7 @@ def _top(hits: Sequence[Hit]) -> float:
 
 
 def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit, ...]:
-    """Return the best ranked figures on the pages of the best blocks.
+    """Return the highest-scoring figures on the pages of the best blocks, up to a maximum number.
 
     A document without pages counts as one page.
     """
@@ -421,7 +452,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
 async def _matches_of_references(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> dict[str, list[DocumentRecord]]:
-    """Return the documents that each reference of the plan may mean, by reference."""
+    """Return the documents with similar names for each reference of the plan, by reference."""
     references = tuple(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]

@@ -1,4 +1,4 @@
-"""Ending a run: commit its answer, report its failure, or cancel it.
+"""Ends a run: commits its answer, reports its failure, or cancels it.
 
 The last event decides how a run ended, and no event follows it. Everything else is projected from the journal
 afterwards.
@@ -16,7 +16,7 @@ from shared.runs.events import CompleteEvent, ErrorEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRecord
 
-# Step numbers of the events that end a run from outside. No run has as many steps.
+# Step numbers of the events that end a run from outside. They are higher than those of any real step.
 _CANCELLING_STEP = 9998
 _CLOSING_STEP = 9999
 _MESSAGE = "The run was cancelled by its owner."
@@ -24,7 +24,9 @@ _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 
 
 async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
-    """Send COMPLETE with the answer. Of concurrent attempts, only one sends it."""
+    """Write COMPLETE with the answer as the last event. If several attempts run concurrently, only one writes
+    it.
+    """
     turn = await context.journal.get(action.answer_step, Turn, "turn")
     answer = turn.answer.model_copy(update={"tokens": context.tokens})
     request = await context.request()
@@ -40,14 +42,15 @@ async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
 
 
 async def report_step(context: StepContext, action: ReportFailure) -> RunClosed:
-    """Send ERROR."""
+    """Write ERROR with the failure as the last event."""
     event_log = context.begin()
     await event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
     return await project_end(context, event_log)
 
 
 async def close_run(run_id: str, end: ErrorEvent, services: AnsweringServices) -> RunRecord | None:
-    """End a run from outside its orchestration unless it has ended; return its record.
+    """Write `end` as the last event of a run, from outside its orchestration, unless the run has ended.
+    Return its record.
 
     Raises:
         NotFoundError: the journal was purged.
@@ -57,12 +60,13 @@ async def close_run(run_id: str, end: ErrorEvent, services: AnsweringServices) -
         step = _CANCELLING_STEP if is_cancelled else _CLOSING_STEP
         await open_event_log(services.run_log, run_id, step, [end])
     except (RunClosedError, StaleAttemptError):
-        pass  # ended by the run itself or by another caller
+        pass  # the run itself or another caller has ended it
     return await project_run(run_id, services)
 
 
 async def project_run(run_id: str, services: AnsweringServices) -> RunRecord | None:
-    """Project a run's journal; see `project`.
+    """Update the record, thread and other copies of a run's end from its journal, and return the record (see
+    `project`).
 
     Raises:
         NotFoundError: the journal was purged.
@@ -73,7 +77,8 @@ async def project_run(run_id: str, services: AnsweringServices) -> RunRecord | N
 
 
 async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
-    """Cancel a run unless it has ended, and return its record. Idempotent. The caller ends the orchestration.
+    """Cancel a run and return its record. Repeating the call has no effect. The caller terminates the
+    orchestration.
 
     Raises:
         ConflictError: the run has already ended in another way.
@@ -88,7 +93,9 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
 
 
 async def project_end(context: StepContext, event_log: EventLog) -> RunClosed:
-    """Project the run after this attempt's last event."""
+    """Update the record, thread and other copies of a run's end after this attempt has written the last
+    event.
+    """
     context.journal.add_written(event_log)
     await project(context.journal, context.services)
     return RunClosed()

@@ -268,9 +268,7 @@ async def _obstacles(
 
 
 async def _sources_of(record: RunRecord, services: AnsweringServices) -> Provenance:
-    """Return the provenance of an answer, including that of all earlier answers that its prompts
-    contained.
-    """
+    """Return the provenance of an answer, and of all earlier answers that its prompts contained."""
     parts: list[Provenance] = []
     waiting, visited = [record.run_id], {record.run_id}
     while waiting and len(visited) <= _MOST_RUNS:

@@ -66,7 +66,7 @@ class TurnAnswer:
             numbers=self._number_check(),
         )
         if question.before.turns:
-            self.writer.go_on(question.before.turns[-1].answer)
+            self.writer.continue_answer(question.before.turns[-1].answer)
         return self.writer
 
     def current(self, *, truncated: bool = False, warnings: tuple[str, ...] = ()) -> RunAnswer:

@@ -1,4 +1,4 @@
-"""Input of a turn: the question with its evidence, and the turns before it.
+"""Input of a turn of the main agent: the question, its evidence and the earlier turns.
 
 Some calls are performed by the script and end their turn: a question to the user, or a delegation. The next
 turn begins with the result. Only one such call is performed per turn.
@@ -34,7 +34,9 @@ HeldArguments = AskUserParameters | DelegateParameters
 
 
 async def collected_once(context: StepContext, step: int, evidence: Evidence) -> Collected:
-    """Return the results of a step's sub-agents, collected only once and shared by all turns."""
+    """Return the merged results of the sub-agents that a step started. They are stored, so that all turns use
+    the same results.
+    """
     stored = await context.journal.find(step, Collected, "collected")
     if stored is not None:
         return stored
@@ -44,7 +46,7 @@ async def collected_once(context: StepContext, step: int, evidence: Evidence) ->
 
 @dataclass
 class EarlierTurns:
-    """The earlier turns of the run, with their results.
+    """The earlier turns of the run, with the results of their calls and the user's replies.
 
     Attributes:
         results: results of their calls; may be missing for the last turn.
@@ -65,7 +67,9 @@ class EarlierTurns:
 
     @classmethod
     async def read(cls, context: StepContext, action: TakeTurn) -> "EarlierTurns":
-        """Load the turns before a step, with their results, from the journal."""
+        """Load the earlier turns and their results from the journal. Replies of the user are added later by
+        `note_answer`.
+        """
         journal = context.journal
         turns = [await journal.get(step, Turn, "turn") for step in action.earlier]
         results = [await journal.find(step, TurnResults, "results") for step in action.earlier]
@@ -84,7 +88,7 @@ class EarlierTurns:
         )
 
     def withdraw_unreadable(self, documents: ReadableDocuments) -> None:
-        """Withdraw the results of turns that contain anything the user can no longer read."""
+        """Replace the results of every turn that contain anything which the user can no longer read."""
         for position, turn_results in enumerate(self.results):
             collected = self.collected.get(position)
             brought = collected is None or collected.only_readable(documents) is collected
@@ -93,11 +97,11 @@ class EarlierTurns:
 
     @property
     def asked_steps(self) -> tuple[int, ...]:
-        """Steps of the turns that asked the user, in order."""
+        """Step numbers of the turns that asked the user a question, in ascending order."""
         return tuple(sorted(step for step in (self.asking_step, self.consent_step) if step))
 
     def note_answer(self, step: int, choice: Choice) -> None:
-        """Record the user's reply to the question of a step."""
+        """Record the user's reply to the question asked in a step: an answer, or consent to use the web."""
         if step == self.consent_step:
             self.web_allowed = is_granted(choice)
         else:
@@ -106,7 +110,7 @@ class EarlierTurns:
 
 @dataclass
 class TurnQuestion:
-    """The question to answer and its evidence.
+    """The question to answer, its evidence, and the tools that the model may call.
 
     Attributes:
         collected: evidence found before the first turn, including the sub-agents' evidence.
@@ -122,7 +126,9 @@ class TurnQuestion:
     web_consent: bool | None = None
 
     def join(self, more: Collected) -> None:
-        """Add the results of sub-agents started by a turn, without changing the first prompt."""
+        """Add the results of sub-agents that a turn started. The evidence of the first prompt stays
+        unchanged.
+        """
         own = self.collected
         joined = {
             "proofs": (*own.proofs, *more.proofs),
@@ -134,7 +140,7 @@ class TurnQuestion:
 
     @property
     def text(self) -> str:
-        """The question as a self-contained text."""
+        """The question as a text that can be understood without the conversation."""
         return self.stored.plan.standalone_question or self.request.question
 
     @property
@@ -149,24 +155,24 @@ class TurnQuestion:
 
     @property
     def words(self) -> Messages:
-        """Message texts of the app in the answer's language."""
+        """The app's fixed sentences in the language of the answer."""
         words = messages_in(self.stored.plan.language)
         return words.without_search if self.collected.evidence.unfinished and self.is_empty else words
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no evidence at all."""
+        """Whether there is no evidence at all from before the first turn."""
         evidence = self.collected.evidence
         return not (evidence.blocks or evidence.records or evidence.tables or self.collected.findings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings to show to the user, without duplicates."""
+        """Warnings for the user about plan, evidence and sub-agents, without duplicates."""
         texts = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
         return tuple(dict.fromkeys(texts))
 
     async def join_earlier(self, context: StepContext) -> None:
-        """Add the evidence of the sub-agents of earlier turns, and remove documents that the user may no
+        """Add the results of the sub-agents of earlier turns, then remove everything that the user may no
         longer read.
 
         Raises:
@@ -184,8 +190,9 @@ class TurnQuestion:
         self.collected = self.collected.only_readable(documents)
 
 
-def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
-    """Refuse all but the first of the calls that the script performs; return all calls of the turn.
+def refuse_second_wait(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
+    """Return the calls of a turn with all but the first question or delegation refused, because a turn can
+    wait for only one of them.
 
     Args:
         may_ask: False once the user was asked, because each answer may ask only once.
@@ -198,37 +205,41 @@ def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[Pla
 def awaiting_consent(
     calls: Sequence[PlannedCall], consent: bool | None
 ) -> tuple[tuple[PlannedCall, ...], bool]:
-    """Return the calls of a turn, and whether they must wait for the user's consent to use the web."""
+    """Return the calls of a turn, and whether they must wait until the user consents to the use of the
+    web.
+    """
     return await_consent(calls, [call for call in calls if _arguments(call) is not None], consent)
 
 
 def held_call(turn: Turn) -> tuple[PlannedCall, HeldArguments] | None:
-    """Return the call that the script performs before the next turn, with its arguments."""
+    """Return the question or delegation of a turn, which the script performs, and its arguments. Return None
+    if there is none.
+    """
     return next(
         ((call, arguments) for call in turn.calls if (arguments := _arguments(call)) is not None), None
     )
 
 
 def question_of(turn: Turn) -> AskUserParameters | None:
-    """Return the turn's question to the user; None if there is none."""
+    """Return the question that a turn asks the user, or None."""
     pending = held_call(turn)
     return pending[1] if pending and isinstance(pending[1], AskUserParameters) else None
 
 
 def delegation_of(turn: Turn) -> DelegateParameters | None:
-    """Return the turn's delegation to sub-agents; None if there is none."""
+    """Return the task that a turn delegates to sub-agents, or None."""
     pending = held_call(turn)
     return pending[1] if pending and isinstance(pending[1], DelegateParameters) else None
 
 
 def options_of_question(parameters: AskUserParameters) -> tuple[ClarificationOption, ...]:
-    """Return the answers suggested by the model, numbered from 1."""
+    """Return the answers that the model suggests for its question as options, numbered from 1."""
     options = dict.fromkeys(filter(None, map(readable_line, parameters.options)))
     return tuple(ClarificationOption(number=n, title=option) for n, option in enumerate(options, start=1))
 
 
 def answer_result(parameters: AskUserParameters, choice: Choice) -> HeldResult:
-    """Return the result of `ask_user`: the user's reply and the chosen options."""
+    """Return the result of an `ask_user` call for the model: the user's reply and the chosen options."""
     chosen = [option.title for option in options_of_question(parameters) if option.number in choice.numbers]
     answered = {"success": True, "answer": choice.said, "chosen": chosen}
     silent = {"success": True, "answer": None, "note": _NOBODY_ANSWERED}
@@ -236,7 +247,9 @@ def answer_result(parameters: AskUserParameters, choice: Choice) -> HeldResult:
 
 
 def _arguments(planned: PlannedCall) -> HeldArguments | None:
-    """Return the arguments of a call that the script performs; None for other calls and invalid arguments."""
+    """Return the arguments of a question or delegation. Return None for other calls and for invalid
+    arguments.
+    """
     kind = _HELD.get(planned.call.name)
     if kind is None or planned.arguments is None:
         return None

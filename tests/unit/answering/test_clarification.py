@@ -8,10 +8,10 @@ from shared.answering.clarification import (
     MAX_NAMED,
     MAX_OPTIONS,
     Resolution,
+    clarifying_question,
     missing_documents,
     not_found,
     options_of,
-    question_back,
     resolve_references,
 )
 from shared.retrieval.models import DocumentRecord, Hit
@@ -174,8 +174,8 @@ def test_options_show_in_what_their_documents_differ() -> None:
 
 
 def test_a_german_question_is_asked_back_in_german() -> None:
-    assert "Welches" in question_back("de", "Bericht", 2)
-    assert "Which" in question_back("fr", "rapport", 2)
+    assert "Welches" in clarifying_question("de", "Bericht", 2)
+    assert "Which" in clarifying_question("fr", "rapport", 2)
 
 
 @pytest.mark.parametrize(
