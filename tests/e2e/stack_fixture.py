@@ -5,7 +5,9 @@ One per test process, on free ports, in a temporary folder, with the samples ing
 
 import json
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -21,7 +23,80 @@ from tests.free_ports import find_free_port
 # A run that is out of time answers with less, which tests that are not about time must not see.
 PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
-_running: list[LocalStack] = []
+_starting = threading.RLock()
+
+
+class SharedStack(LocalStack):
+    """A stack that many tests use one after the other, some of them with other settings.
+
+    Once settings are restored, the host starts when a test next reads an address, the settings or the
+    process id. A test with other settings that follows another one therefore starts it once, not twice.
+    """
+
+    _is_host_due = False
+
+    def _start_if_due(self) -> None:
+        with _starting:  # threads of one test read the address at the same time
+            if self._is_host_due:
+                self.start_host()
+
+    @property
+    def ports(self) -> Ports:
+        """The addresses in use. Reading them starts a host that is due."""
+        self._start_if_due()
+        return self._ports
+
+    @ports.setter
+    def ports(self, ports: Ports) -> None:
+        self._ports = ports
+
+    @property
+    def app_settings(self) -> dict[str, str]:
+        """The settings of the host. Reading them starts a host that is due."""
+        self._start_if_due()
+        return self._app_settings
+
+    @app_settings.setter
+    def app_settings(self, settings: dict[str, str]) -> None:
+        self._app_settings = settings
+
+    @property
+    def host_pid(self) -> int:
+        """The process id of the host. Reading it starts a host that is due."""
+        self._start_if_due()
+        return super().host_pid
+
+    def start_host(self, changes: Mapping[str, str] | None = None) -> None:
+        self._is_host_due = False
+        super().start_host(changes)
+
+    def kill_host(self) -> None:
+        if not self._is_host_due:
+            super().kill_host()
+        self._is_host_due = False
+
+    def stop_host(self) -> None:
+        if not self._is_host_due:
+            super().stop_host()
+        self._is_host_due = False
+
+    def stop(self) -> None:
+        self._is_host_due = False
+        super().stop()
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Restore the settings on exit. The host with them is due then, and not started yet."""
+        before = dict(self._app_settings)
+        try:
+            yield
+        finally:
+            self.kill_host()
+            self.app_settings = before
+            self._is_host_due = True
+
+
+_running: list[SharedStack] = []
 
 
 def environment_without_model() -> dict[str, str]:
@@ -44,13 +119,13 @@ def settings_for(folder: Path) -> StackSettings:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStack]:
     """Yield a running stack with the samples, shared by all tests of the process."""
     if _running:
         yield _running[0]
         return
     folder = tmp_path_factory.mktemp("stack")
-    with LocalStack(settings_for(folder), PATIENT, environment_without_model()) as running:
+    with SharedStack(settings_for(folder), PATIENT, environment_without_model()) as running:
         bring_samples(running, ProgressBar())
         _running.append(running)
         yield running  # the first to start is torn down last

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from local.run_all.demo import documents_of
 from local.run_all.stack import LocalStack
-from samples.acl import ACCESS, ANNA, BEN
+from samples.acl import ACCESS, ANNA
+from tests.e2e.stack_fixture import SharedStack
 from tests.fakes.graph_server import GraphServer, Trouble
 
 pytestmark = [pytest.mark.e2e, pytest.mark.attack("identity")]
@@ -52,16 +52,11 @@ class Platform:
 
 
 @pytest.fixture(scope="module")
-def platform(stack: LocalStack) -> Iterator[Platform]:
-    with GraphServer({EVA: [*GROUPS, "hr"], NOVA: GROUPS, IDA: ["hr"]}) as graph:
-        before = dict(stack.app_settings)
+def platform(stack: SharedStack) -> Iterator[Platform]:
+    with GraphServer({EVA: [*GROUPS, "hr"], NOVA: GROUPS, IDA: ["hr"]}) as graph, stack.restored():
         stack.kill_host()
         stack.start_host({**SETTINGS, **graph.settings})
         yield Platform(stack, graph)
-        stack.kill_host()
-        stack.app_settings = before
-        stack.start_host()
-        assert documents_of(stack, BEN)  # as before
 
 
 def told(answer: httpx.Response) -> tuple[int, str]:

@@ -99,6 +99,16 @@ def test_a_host_killed_right_after_the_answer_goes_on_with_it(stack: LocalStack,
         assert cited(until(again, run_id, "completed")) == {"annual-report-2023.pdf"}
 
 
+def test_a_run_that_waits_can_be_cancelled(stack: LocalStack, anna: httpx.Client) -> None:
+    run_id = waiting_run(anna)
+    for _ in range(2):
+        cancelled = anna.post(f"/runs/{run_id}/cancel")
+        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    last = read(stack, run_id)[-1]
+    assert (last.name, last.data["type"]) == ("error", "RunCancelledError")
+    assert anna.post(f"/runs/{run_id}/answer", json={"choice": 1}).status_code == 409
+
+
 def test_without_an_answer_in_time_all_documents_are_read(stack: LocalStack) -> None:
     with configured(stack, CLARIFICATION_TIMEOUT_S="2"), client_of(stack, ANNA) as anna:
         run_id = begin(anna, AMBIGUOUS)
@@ -108,16 +118,6 @@ def test_without_an_answer_in_time_all_documents_are_read(stack: LocalStack) -> 
         either = {"annual-report-2023.pdf", "annual-report-2024.pdf"}
         assert cited(until(anna, run_id, "completed")) <= either
         assert anna.post(f"/runs/{run_id}/answer", json={"choice": 1}).status_code == 409
-
-
-def test_a_run_that_waits_can_be_cancelled(stack: LocalStack, anna: httpx.Client) -> None:
-    run_id = waiting_run(anna)
-    for _ in range(2):
-        cancelled = anna.post(f"/runs/{run_id}/cancel")
-        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
-    last = read(stack, run_id)[-1]
-    assert (last.name, last.data["type"]) == ("error", "RunCancelledError")
-    assert anna.post(f"/runs/{run_id}/answer", json={"choice": 1}).status_code == 409
 
 
 def test_a_run_that_writes_is_cancelled_and_writes_nothing_more(stack: LocalStack) -> None:

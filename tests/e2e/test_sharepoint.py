@@ -8,10 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from local.run_all.demo import documents_of
 from local.run_all.stack import LocalStack
-from samples.acl import BEN
 from tests.e2e.stack_client import eventually
+from tests.e2e.stack_fixture import SharedStack
 from tests.fakes.sharepoint_server import TENANT, FakeDrive, SharePointServer, group, user
 
 pytestmark = [pytest.mark.e2e, pytest.mark.attack("access")]
@@ -59,16 +58,11 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def library(stack: LocalStack) -> Iterator[Library]:
-    with SharePointServer() as server:
-        before = dict(stack.app_settings)
+def library(stack: SharedStack) -> Iterator[Library]:
+    with SharePointServer() as server, stack.restored():
         library = Library(stack, server)
         library.start()
         yield library
-        stack.kill_host()
-        stack.app_settings = before
-        stack.start_host()
-        assert documents_of(stack, BEN)  # as before
 
 
 def test_files_are_found_by_those_who_may_read_them_in_sharepoint(library: Library) -> None:

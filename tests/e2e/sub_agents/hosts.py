@@ -12,6 +12,7 @@ from azure.storage.blob import BlobServiceClient
 from evals.budgets.following import Caller, Followed
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, SampleUser
+from tests.e2e.stack_fixture import SharedStack
 
 MODEL = "groundwork-extractive"
 GIVE_UP_S = 240.0  # nothing waits so long unless it hangs
@@ -23,18 +24,16 @@ CONTROL_TABLE = "subagentcontrol"
 @contextmanager
 def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
     """Yield the same stack with its host restarted with these settings, and restore it afterwards."""
-    before = dict(stack.app_settings)
-    forget_control(stack)
-    stack.kill_host()
-    # The samples are short: their comparisons and summaries would need no sub-agent.
-    stack.start_host({"WHOLE_DOCUMENTS_TOKENS": "0", **changes})
-    try:
-        yield stack
-    finally:
-        forget_control(stack)
+    assert isinstance(stack, SharedStack)
+    with stack.restored():
         stack.kill_host()
-        stack.app_settings.clear()
-        stack.start_host(before)
+        forget_control(stack)
+        # The samples are short: their comparisons and summaries would need no sub-agent.
+        stack.start_host({"WHOLE_DOCUMENTS_TOKENS": "0", **changes})
+        try:
+            yield stack
+        finally:
+            forget_control(stack)
 
 
 def caller_of(stack: LocalStack, user: SampleUser = ANNA) -> Caller:

@@ -111,17 +111,6 @@ def test_a_comparison_across_documents_gets_a_comparator(usual: LocalStack) -> N
     assert run_of(usual, followed)["answer"]["sub_agents"] == answer["sub_agents"]
 
 
-def test_ambiguous_evidence_is_a_reason_to_delegate_that_the_model_may_follow(stack: LocalStack) -> None:
-    with configured(stack, CHAT_MODEL=f"{MODEL}@delegate") as running:
-        followed = ask(running, AMBIGUOUS)
-        children = children_of(running, followed)
-    advised, called = (set(told["reason_codes"]) for told in statuses(followed, "delegation"))
-    assert advised & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
-    assert "MODEL_REQUESTED" in called
-    assert [view["profile"] for view in answer_of(followed)["sub_agents"]] == ["evidence_builder"]
-    assert len(children) == 1
-
-
 def test_ambiguous_evidence_starts_no_sub_agent_by_itself(usual: LocalStack) -> None:
     followed = ask(usual, AMBIGUOUS)
     assert decision_of(followed)["decision"] == "delegate"
@@ -135,6 +124,17 @@ def test_an_error_of_the_policy_is_a_safe_no(usual: LocalStack) -> None:
     followed = ask(usual, COMPARISON)
     answer = assert_not_delegated(usual, followed, "POLICY_EVAL_ERROR")
     assert files_of(answer) >= REPORTS
+
+
+def test_ambiguous_evidence_is_a_reason_to_delegate_that_the_model_may_follow(stack: LocalStack) -> None:
+    with configured(stack, CHAT_MODEL=f"{MODEL}@delegate") as running:
+        followed = ask(running, AMBIGUOUS)
+        children = children_of(running, followed)
+    advised, called = (set(told["reason_codes"]) for told in statuses(followed, "delegation"))
+    assert advised & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
+    assert "MODEL_REQUESTED" in called
+    assert [view["profile"] for view in answer_of(followed)["sub_agents"]] == ["evidence_builder"]
+    assert len(children) == 1
 
 
 def test_an_exhausted_budget_is_told_with_its_reason_and_ambiguity_does_not_outweigh_it(

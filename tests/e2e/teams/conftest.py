@@ -9,6 +9,7 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from scripts.teams_tools import install_teams_tools
+from tests.e2e.stack_fixture import SharedStack
 from tests.e2e.teams.browser import Browser, find_chromium
 from tests.e2e.teams.papers import agents_of_anna, bring_papers
 from tests.e2e.teams.playground import Chat, Playground
@@ -51,15 +52,13 @@ def browser(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
 
 
 @pytest.fixture(scope="package")
-def prepared(stack: LocalStack, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def prepared(stack: SharedStack, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Yield the stack with Anna's and Ben's papers and a local bot, and restore it afterwards."""
     bring_papers(stack, tmp_path_factory.mktemp("papers"))
     before = dict(stack.app_settings)
     agents = {"AGENTS_FOLDER": str(agents_of_anna(tmp_path_factory.mktemp("agents")))}
-    yield App(stack, {**before, **agents, "BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url})
-    stack.kill_host()
-    stack.app_settings = before
-    stack.start_host()
+    with stack.restored():
+        yield App(stack, {**before, **agents, "BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url})
 
 
 @pytest.fixture

@@ -90,63 +90,6 @@ def test_how_it_was_answered_is_whole_after_a_reload(stack: LocalStack, browser:
         assert not re.search(r"Nothing suggests|Tokens|Cost|\$|Turns", shown)
 
 
-@pytest.fixture(scope="module")
-def paced(stack: LocalStack) -> Iterator[LocalStack]:
-    with configured(stack, **PACED) as running:
-        yield running
-
-
-def _some_text(page: Page) -> str:
-    """Return the text of the answer once some of it is displayed."""
-    expect(page.locator(".turn:last-child .markdown")).to_contain_text(re.compile(r"(\w+\W+){20}"))
-    return answer_text(page)
-
-
-def test_what_was_written_stays_when_an_answer_is_stopped(paced: LocalStack, browser: Browser) -> None:
-    with opened(browser, paced.base_url) as watched:
-        page = watched.page
-        ask(page, SUMMARY)
-        written = _some_text(page)
-        page.click(".composer [aria-label=Stop]")
-        answered(page, "cancelled")
-        stopped = answer_text(page)
-        assert stopped.startswith(written[:100])
-        page.reload()
-        expect(page.locator(".stopped .markdown")).to_have_text(re.compile(".{100}", re.DOTALL))
-        assert answer_text(page) == stopped
-        expect(page.locator(".answer")).to_contain_text("You stopped this answer.")
-        page.get_by_role("button", name="Ask again", exact=True).click()
-        answered(page)
-        expect(page.locator(".turn")).to_have_count(1)
-        expect(page.locator(".stopped")).to_have_count(0)
-        page.reload()
-        expect(page.locator(".pager")).to_contain_text("2 of 2")
-        page.click("[aria-label='Previous version']")
-        expect(page.locator(".stopped .markdown")).to_be_visible()
-        assert answer_text(page) == stopped
-        assert watched.axe() == []
-        ask(page, FACT)  # the versions of an older question stay
-        expect(page.locator(".turn")).to_have_count(2)
-        expect(page.locator(".turn:first-child .pager")).to_contain_text("2 of 2")
-
-
-def test_a_second_question_waits_for_the_first_answer(paced: LocalStack, browser: Browser) -> None:
-    with opened(browser, paced.base_url) as watched:
-        page = watched.page
-        ask(page, SUMMARY)
-        _some_text(page)
-        expect(page.locator(".composer .send")).to_have_count(1)  # to stop
-        ask(page, FACT)
-        expect(page.locator(".composer .scoped")).to_contain_text(FACT)
-        expect(page.locator(".turn")).to_have_count(1)
-        page.reload()
-        expect(page.locator(".composer .scoped")).to_contain_text(FACT)
-        expect(page.locator(".turn:nth-child(2) .question-text")).to_have_text(FACT)
-        answered(page)
-        expect(page.locator(".turn:first-child .answer")).to_have_attribute("data-status", "completed")
-        expect(page.locator(".composer .scoped")).to_have_count(0)
-
-
 def test_the_latest_question_is_edited_like_every_other(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
@@ -219,3 +162,60 @@ def test_an_agent_is_chosen_beside_the_question(stack: LocalStack, browser: Brow
             ask(page, FACT)
         assert (sent.value.post_data_json or {})["agent"] == "librarian"
         answered(page)
+
+
+@pytest.fixture(scope="module")
+def paced(stack: LocalStack) -> Iterator[LocalStack]:
+    with configured(stack, **PACED) as running:
+        yield running
+
+
+def _some_text(page: Page) -> str:
+    """Return the text of the answer once some of it is displayed."""
+    expect(page.locator(".turn:last-child .markdown")).to_contain_text(re.compile(r"(\w+\W+){20}"))
+    return answer_text(page)
+
+
+def test_what_was_written_stays_when_an_answer_is_stopped(paced: LocalStack, browser: Browser) -> None:
+    with opened(browser, paced.base_url) as watched:
+        page = watched.page
+        ask(page, SUMMARY)
+        written = _some_text(page)
+        page.click(".composer [aria-label=Stop]")
+        answered(page, "cancelled")
+        stopped = answer_text(page)
+        assert stopped.startswith(written[:100])
+        page.reload()
+        expect(page.locator(".stopped .markdown")).to_have_text(re.compile(".{100}", re.DOTALL))
+        assert answer_text(page) == stopped
+        expect(page.locator(".answer")).to_contain_text("You stopped this answer.")
+        page.get_by_role("button", name="Ask again", exact=True).click()
+        answered(page)
+        expect(page.locator(".turn")).to_have_count(1)
+        expect(page.locator(".stopped")).to_have_count(0)
+        page.reload()
+        expect(page.locator(".pager")).to_contain_text("2 of 2")
+        page.click("[aria-label='Previous version']")
+        expect(page.locator(".stopped .markdown")).to_be_visible()
+        assert answer_text(page) == stopped
+        assert watched.axe() == []
+        ask(page, FACT)  # the versions of an older question stay
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn:first-child .pager")).to_contain_text("2 of 2")
+
+
+def test_a_second_question_waits_for_the_first_answer(paced: LocalStack, browser: Browser) -> None:
+    with opened(browser, paced.base_url) as watched:
+        page = watched.page
+        ask(page, SUMMARY)
+        _some_text(page)
+        expect(page.locator(".composer .send")).to_have_count(1)  # to stop
+        ask(page, FACT)
+        expect(page.locator(".composer .scoped")).to_contain_text(FACT)
+        expect(page.locator(".turn")).to_have_count(1)
+        page.reload()
+        expect(page.locator(".composer .scoped")).to_contain_text(FACT)
+        expect(page.locator(".turn:nth-child(2) .question-text")).to_have_text(FACT)
+        answered(page)
+        expect(page.locator(".turn:first-child .answer")).to_have_attribute("data-status", "completed")
+        expect(page.locator(".composer .scoped")).to_have_count(0)

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
+from tests.e2e.stack_fixture import SharedStack
 from tests.e2e.web.browser import answered, ask, opened
 from tests.postgres_server import postgres_shop
 
@@ -17,14 +18,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def shop(stack: LocalStack) -> Iterator[LocalStack]:
+def shop(stack: SharedStack) -> Iterator[LocalStack]:
     """Yield the stack with a database for Anna's department, and restore it afterwards."""
-    with postgres_shop((ANNA.department,)) as source:
+    with postgres_shop((ANNA.department,)) as source, stack.restored():
         stack.stop_host()
         stack.start_host({"DATABASES": json.dumps([source.model_dump()])})
         yield stack
-        stack.stop_host()
-        stack.start_host({"DATABASES": ""})
 
 
 @pytest.mark.parametrize(
