@@ -1,4 +1,4 @@
-"""Reconciliation: starts the ingestion of documents that don't match their files, because events were missed.
+"""Reconciliation: starts the ingestion of documents that don't match their files because events were missed.
 
 Each run is bounded, and the next one continues. Documents being ingested are skipped. If there are more
 documents than fit into memory, successive runs read different parts. Blocks are far more numerous, so the
@@ -34,15 +34,15 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-# With one run every five minutes, 1,200 documents an hour, which leaves capacity for answers.
+# Maximum number of ingestions that a run starts. With a run every five minutes, this makes 1,200 documents an
+# hour and leaves capacity for answers.
 MAX_STARTS = 100
-# Differences of a document written this recently are ignored: the search service shows new writes with a
-# delay.
+# Differences of a document are ignored for this long after it was written, because the search service shows
+# new writes with a delay.
 SETTLED = timedelta(minutes=2)
-# Seconds after which a run starts no further removal. The host ends a function after ten minutes.
+# Time after which a run starts no further removal. The host ends a function after ten minutes.
 REMOVALS_S = 120.0
-# Age from which the access list of a missing upload is deleted. An upload may continue after its URL has
-# expired.
+# Age at which an access list without a file is deleted. An upload may continue after its URL has expired.
 UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)
 # Delay before a failed ingestion is tried again. By then, a failed service may have recovered.
 RETRY_AFTER = timedelta(minutes=15)
@@ -63,7 +63,7 @@ async def reconcile(
         count: selects the part to compare if there are too many (see `IdWindow`).
         block_bits: bits of the narrower window whose blocks are also compared; each bit halves the window.
     """
-    # Run this every time, so that a lost index is recreated.
+    # Prepare the services in every run, so that a deleted index is recreated.
     await services.prepare()
     window = await fitting_window(services, count)
     of_blocks = window.narrow(count, block_bits)
@@ -113,13 +113,14 @@ def _differing_blocks(
     differing: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
-        # Skip documents that may have been written while their blocks were read. A later run compares them.
+        # Skip documents that may have been written while their blocks were read. A later run will compare
+        # them.
         is_old = state is not None and read_at - state.updated_at >= SETTLED
         if state is None or not is_old or seen.name in excluded or not window.holds(doc_id):
             continue
         difference = compare_blocks(seen, state)
-        # If the newest version failed, `repair` can restrict access to the blocks of the previous version,
-        # but not rewrite them.
+        # If the newest version failed, `repair` can restrict the access to the published blocks but can't
+        # rewrite them.
         is_repairable = state.status == "ready" or not state.content_hash or seen.is_too_open
         if difference and is_repairable:
             differing.append((seen, difference.kind))
@@ -127,10 +128,12 @@ def _differing_blocks(
 
 
 async def _request_due_ingestion(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:
-    """Request the ingestion of a document. Return False if the request couldn't be stored."""
+    """Request the ingestion of a document for the given kind of difference. Return False if the request
+    couldn't be stored.
+    """
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            # Without this mark, the ingestion would find nothing to do.
+            # Mark the document for repair. Otherwise, the ingestion would find nothing to do.
             await repair(seen.state, services)
         elif kind == "stuck" and seen.state is not None:
             # The backlog row was lost, so create it again.
@@ -160,7 +163,7 @@ async def _remove_unused(sidecars: Collection[BlobProperties], services: Ingesti
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
-    """Remove index rows and files whose document no longer exists, and return the number of documents
+    """Remove the index rows and files of documents that no longer exist, and return the number of documents
     removed. Each run uses another order, so that a document that can't be removed doesn't block the others.
     """
     ends = time.monotonic() + REMOVALS_S
@@ -179,8 +182,8 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     Rows that the search service doesn't show yet are deleted by the next run.
     """
     try:
-        # List blocks and folders before reading the state: if the file was uploaded again, its new blocks and
-        # folders must not be deleted.
+        # List blocks and folders before reading the state. If the file is uploaded again meanwhile, its new
+        # blocks and folders are then not deleted.
         keys = list(await index_rows.block_hashes(services.content_index, doc_id))
         folders = await versions.stored_folders(services.blobs, doc_id)
         if await services.documents.get(doc_id) is not None:

@@ -64,10 +64,10 @@ _FORMATS = (
 )
 FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
-# First bytes of encrypted Office files, and of Office formats from before 2007.
+# First bytes of encrypted Office files, and of Office files from before 2007.
 _COMPOUND = b"\xd0\xcf\x11\xe0"
 
-# First bytes of well-known formats, to name the actual format of a file whose suffix is wrong.
+# First bytes of well-known formats. They are used to name the actual format of a file with the wrong suffix.
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or an Office document"),
@@ -102,7 +102,7 @@ def format_of(filename: str) -> Format:
 
 
 def check_content(filename: str, beginning: bytes) -> Format:
-    """Return the format of a file after checking that its first bytes match its suffix.
+    """Return the format of a file, whose first bytes must match its suffix.
 
     Raises:
         BadDocumentError: the suffix is not supported, the file is empty, or its content has another format.

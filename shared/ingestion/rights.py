@@ -49,8 +49,8 @@ class _UnreadableError(ValueError):
 
 
 def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
-    """Return a document's readers, owner and project, with a warning if its access list is missing or
-    invalid.
+    """Return the permissions of a document: its readers, owner and project, and a warning if the access list
+    is missing or invalid.
 
     For each field, the sidecar takes precedence over the blob metadata, which takes precedence over the
     default.
@@ -78,8 +78,8 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:
-    """Return the owner, project, source and publisher in `fields`. Empty values, and a source that isn't a
-    plain web URL, are left out.
+    """Return the owner, project, source and publisher in `fields`. Empty values and sources that aren't plain
+    web URLs are left out.
     """
     texts = {}
     for name in _TEXTS:
@@ -121,18 +121,21 @@ def _principals(value: object) -> tuple[str, ...]:
 
 
 async def read_rights(properties: BlobProperties, services: IngestionServices) -> tuple[Rights, str]:
-    """Return a blob's current permissions and the etag of its sidecar, which is "" if there is no sidecar."""
+    """Return a blob's current permissions and the etag of its sidecar. The etag is "" if there is no
+    sidecar.
+    """
     sidecar: str | None = None
     etag = ""
     with suppress(NotFoundError):
-        # An oversized sidecar is read as "", which is invalid JSON, so only the owner can read the document.
+        # The content of an oversized sidecar is returned as "", which is invalid JSON, so only the owner can
+        # read the document.
         content, etag = await services.blobs.read_version(
             DOCUMENTS, properties.name + SIDECAR_SUFFIX, most_bytes=_MAX_SIDECAR_BYTES
         )
         sidecar = content.decode("utf-8-sig", "replace")
     if has_own_sidecar(properties.name) or is_synchronised(properties.name):
-        # Blob metadata of a signed upload is written by its sender, and the default access list is meant
-        # neither for uploads nor for synchronised files.
+        # Ignore the blob metadata, which the sender of a signed upload controls, and the default access list,
+        # which is meant neither for uploads nor for synchronised files.
         rights = decide_rights({}, sidecar, default_access="")
     else:
         rights = decide_rights(properties.metadata, sidecar, services.settings.ingestion.default_access)
@@ -140,7 +143,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
-    """Return whether permissions read just now also apply to the published version.
+    """Return whether newly read permissions also apply to the published version.
 
     A new sidecar applies to all versions. The metadata of a new file must not open the content that it
     replaces, because it may never be published.
@@ -151,7 +154,7 @@ def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentS
 async def apply_rights(task: IngestTask) -> Done:
     """Publish the pending permissions in the document's row, then copy them to the indexes."""
     services = task.services
-    # Repeat if newer permissions arrived meanwhile.
+    # Repeat this if newer permissions arrived meanwhile.
     while True:
         applied = (await task.update(_in_row)).rights
         await merge_rights(services.content_index, services.documents_index, task.doc_id, applied)
@@ -161,14 +164,12 @@ async def apply_rights(task: IngestTask) -> Done:
 
 
 def _in_row(state: DocumentState) -> DocumentState:
-    """Return the state with the pending permissions in force, and with the mark that the indexes don't have
-    them yet.
-    """
+    """Return the state with the pending permissions in effect, and with its index rows marked as outdated."""
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
 
 async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
-    """Put the current permissions of a document into effect immediately, even during an ingestion.
+    """Put the current permissions of a document's file into effect immediately, even during an ingestion.
 
     They are written to the document's row, then to the existing index rows; an ingestion in progress writes
     them to its new rows. Permissions of an unpublished version only narrow access.
@@ -184,8 +185,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
 
     async def newest(state: DocumentState) -> DocumentState | None:
         nonlocal is_shown
-        # Read the permissions after the row. If both change meanwhile, the row's etag rejects the outdated
-        # ones.
+        # Read the permissions after the row. If both change meanwhile, the etag of the row makes the outdated
+        # write fail.
         properties = await services.blobs.properties(DOCUMENTS, blob_name)
         if properties is None:
             return None
@@ -205,8 +206,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
     state = change.after
 
     async def copy() -> DocumentState | None:
-        # Update the indexes now. An ingestion may take long, and newly added readers would have to wait for
-        # its end.
+        # Update the indexes now, because newly added readers would otherwise wait until a long ingestion
+        # ends.
         content_index, documents_index = services.content_index, services.documents_index
         await merge_rights(content_index, documents_index, state.doc_id, state.wanted_rights)
         return with_rights(state, state.wanted_rights) if is_shown else None
@@ -218,7 +219,8 @@ Noted = Literal["noted", "known", "nothing"]
 
 
 async def note_event(changed_blob: str, services: IngestionServices) -> Noted:
-    """Record in a document's row that its file, access list or table hints were written or deleted.
+    """Update a document's row after an event that its file, access list or table hints were written or
+    deleted.
 
     A deleted file is hidden immediately. During an ingestion, new permissions are applied immediately.
 
@@ -256,8 +258,8 @@ async def note_event(changed_blob: str, services: IngestionServices) -> Noted:
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
-    """Write rows with these permissions to the index. If other permissions are pending afterwards, update the
-    rows.
+    """Write rows with these permissions to the content index. If newer permissions are pending afterwards,
+    update the rows again.
 
     If the document was deleted meanwhile, the rows are deleted again, because the removal of the document
     may have missed them.
@@ -278,8 +280,8 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
 
 
 def with_rights(state: DocumentState, written: Rights) -> DocumentState:
-    """Return the state after these permissions were written to the rows. Their warning replaces the previous
-    one.
+    """Return the state after these permissions were written to the index rows. Their warning replaces the
+    warning of the previous permissions.
     """
     other_warnings = [warning for warning in state.warnings if warning != state.rights.warning]
     warnings = dict.fromkeys([*other_warnings, written.warning] if written.warning else other_warnings)

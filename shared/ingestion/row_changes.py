@@ -1,4 +1,4 @@
-"""Changes to a document's row by users and events, even during an ingestion.
+"""Changes to a document's row by users and events, which may arrive during an ingestion.
 
 The row is authoritative, so it is written first, with an increased wish counter, which requests an ingestion.
 The copies in the indexes are written next. If no ingestion was due and nobody else wrote the row meanwhile,
@@ -21,14 +21,14 @@ from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, contention_err
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-# Correctable fields that are repeated in the index row of each block.
+# Correctable fields that are copied to the index row of each block.
 _COPIED = frozenset({"document_type", "department"})
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """Change of a document's row: the row before and after, and the backlog row of the requested
-    ingestion.
+    """Change of a document's row: the row before and after the change, and the backlog row of the ingestion
+    that it requests.
     """
 
     before: DocumentState
@@ -42,7 +42,7 @@ async def change_row(
     change: Callable[[DocumentState], Awaitable[DocumentState | None]],
 ) -> RowChange | None:
     """Change a document's row with optimistic locking, and request an ingestion. Return None if there is no
-    row or nothing to change.
+    row or nothing changes.
 
     Args:
         change: returns the changed row, or None for no change. It is called again if another writer was
@@ -70,7 +70,7 @@ async def write_copies(
     copy: Callable[[], Awaitable[DocumentState | None]],
     lagging: Mapping[str, object],
 ) -> bool:
-    """Copy a changed row to the indexes. Return whether an ingestion must write the copies again.
+    """Copy a changed row to the indexes. Return whether an ingestion must repeat this.
 
     Args:
         copy: writes the copies, and returns the row to store; None = leave the row to an ingestion.
@@ -100,8 +100,8 @@ async def write_copies(
 async def copy_corrections(
     state: DocumentState, services: IngestionServices, copied_hash: str
 ) -> DocumentState:
-    """Write a document's corrections to the indexes. Return its state with the copies recorded, which the
-    caller stores.
+    """Write a document's corrections to the indexes. Return the state that records this, which the caller
+    must store.
 
     Only corrected fields are written: a version may be published at the same time and change the others.
 
@@ -118,15 +118,15 @@ async def copy_corrections(
             await services.content_index.merge([{"block_id": key, **fields} for key in keys])
             agreed = copied_hash == index_rows.copied_hash(record)
             changes["copied_hash"] = index_rows.copied_hash(corrected) if agreed else ""
-        # Write the document's record last, as in an ingestion: the values that it lists must already find its
-        # blocks.
+        # As in an ingestion, write the document's record last: a filter by its new values must already find
+        # its blocks.
         names = {*state.corrections} & {*MetadataCorrection.model_fields} | {"doc_id", "edited_fields"}
         await services.documents_index.merge([corrected.model_dump(mode="json", include=names)])
     return state.model_copy(update=changes)
 
 
 async def apply_corrections(task: IngestTask) -> None:
-    """Write the document's corrections to the indexes where they are missing.
+    """Write the document's corrections to the indexes, unless they contain them already.
 
     Raises:
         FencedError: another execution has taken over the document, or it was deleted.
@@ -140,6 +140,6 @@ def corrected(state: DocumentState, corrections: Corrections) -> DocumentState:
     """Return the state with these corrections added."""
     changed: dict[str, object] = {"corrections": {**state.corrections, **corrections}}
     if _COPIED & corrections.keys():
-        # "" means that the blocks in the index don't have these values yet.
+        # An empty hash means that the indexed blocks don't have these values yet.
         changed["copied_hash"] = ""
     return state.model_copy(update=changed)

@@ -1,5 +1,5 @@
-"""Sandbox of a parser worker: no network, no access to other processes, and only the files it needs. Linux
-only.
+"""Sandbox of a parser worker. It has no network, no access to other processes, and only the files that it
+needs. Linux only.
 
 It has several layers because kernels and containers differ. docs/operate.md explains each layer.
 """
@@ -15,7 +15,7 @@ from shared.platform.process_memory import drop_capabilities, hide_memory
 
 _APP = Path(__file__).parents[2]
 _PACKAGE = Path(__file__).parents[1]
-# Only shared libraries, fonts and time zones. The rest of /etc and all of /proc stay hidden.
+# Allow only shared libraries, fonts and time zones. The rest of /etc and all of /proc stay hidden.
 _SYSTEM = (
     "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/fonts", "/etc/localtime",
     "/etc/mime.types", "/dev/urandom",

@@ -20,18 +20,18 @@ _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | errno.EACCES
 # Offsets in struct seccomp_data.
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
-# First number of the x32 system calls on x86-64. All of them are blocked.
+# The x32 system calls on x86-64 start at this number. All of them are blocked.
 _X32_NUMBERS = 0x40000000
 # F_SETOWN, F_SETSIG and F_SETOWN_EX, fcntl commands that make the kernel send signals.
 _SIGNAL_COMMANDS = (8, 10, 15)
 
-# struct sock_filter: code, offset if true, offset if false, operand.
+# struct sock_filter: code, jump offset if true, jump offset if false, operand.
 _Row = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class _Table:
-    """System call numbers of one architecture.
+    """Numbers of the blocked system calls on one architecture.
 
     Attributes:
         refused: system calls that are always blocked. No socket is inherited, so blocking socket(2) prevents
@@ -80,7 +80,7 @@ class _Program(ctypes.Structure):
 
 
 def refuse_system_calls() -> bool:
-    """Block new sockets, and system calls that access or signal other processes, with EACCES.
+    """Make system calls fail with EACCES that open sockets, or that access or signal other processes.
 
     Return whether the kernel installed the filter.
     """
@@ -121,7 +121,7 @@ def _by_argument(
     `values`, and `other` otherwise.
     """
     yield _JUMP_EQUAL, 0, len(values) + 3, number
-    # Load the low half of the argument, which comes first: both architectures are little-endian.
+    # Load the low half of the argument. It comes first, because both architectures are little-endian.
     yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument
     for position, value in enumerate(values):
         yield _JUMP_EQUAL, len(values) - position, 0, value

@@ -14,13 +14,13 @@ from shared.ingestion.task import now
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-# Time after which no request of a fenced execution can still be in flight: longer than any batch or activity
-# takes.
+# Delay of the comparison. A fenced-off execution has no request in flight after this time, which is longer
+# than any batch or activity takes.
 LATER = timedelta(minutes=15)
 
 
 async def look_again(services: IngestionServices) -> int:
-    """Compare the indexed blocks of documents that were fenced off a while ago with their manifests, and
+    """For documents that were fenced off a while ago, compare the indexed blocks with the manifests, and
     request repairs. Return the number of documents that differ.
 
     Raises:
@@ -43,7 +43,7 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
         return False
     present = set(await index_rows.block_hashes(services.content_index, look.doc_id))
     if state is None:
-        # Delete only the blocks listed before this read, and only if there is still no state: a file may have
+        # Delete only the blocks listed above, and only if there is still no state, because the file may have
         # been uploaded again.
         if present and await documents.get(look.doc_id) is None:
             await services.content_index.delete(sorted(present))
@@ -55,7 +55,7 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
             try:
                 await repair(state, services)
             except ConflictError:
-                # An ingestion has just started. Compare the document after it.
+                # An ingestion has just started. Compare the document after it has ended.
                 return False
     await documents.open_work.forget_second_look(look)
     return differs

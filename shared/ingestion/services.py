@@ -1,4 +1,4 @@
-"""Interface of the clients and stores that ingestion needs, a part of `shared.wiring.Services`."""
+"""Interface of the clients and stores that ingestion needs, which `shared.wiring.Services` implements."""
 
 from typing import Protocol
 
@@ -24,7 +24,9 @@ class IngestionServices(DocumentServices, Protocol):
     parser_services: ParserServices
 
     async def prepare(self) -> None:
-        """Create missing containers, tables, queues and indexes, and add new index fields."""
+        """Create missing containers, tables, queues and indexes, and add missing fields to existing
+        indexes.
+        """
 
     async def ensure_prepared(self) -> None:
         """Call `prepare` unless this process has already called it."""

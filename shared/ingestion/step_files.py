@@ -1,4 +1,4 @@
-"""Intermediate results of ingestion steps, stored as JSON files between activities.
+"""Intermediate results of ingestion steps, which are stored as JSON files between activities.
 
 They are stored in the version's folder and deleted when the ingestion ends.
 """
@@ -18,7 +18,7 @@ StepResult = TypeVar("StepResult", bound=Model)
 
 
 class StepFiles:
-    """Store for the intermediate results of one version's ingestion."""
+    """Storage for the intermediate results of the ingestion of one version."""
 
     def __init__(self, blobs: BlobStore, folder: str) -> None:
         self._blobs = blobs

@@ -1,4 +1,4 @@
-"""Ingestion steps that combine other steps or end an ingestion, and conversion of errors to replies."""
+"""Ingestion steps that combine other steps or end an ingestion, and the conversion of errors to replies."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -41,7 +41,8 @@ Act = Callable[..., Awaitable[IngestReply]]
 
 
 async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = False) -> IngestReply:
-    """Run a step, and return its reply. Errors become `Fenced` or `IngestFailure` replies. Idempotent.
+    """Run a step and return its reply. Errors become `Fenced` or `IngestFailure` replies. A step may be
+    repeated without harm.
 
     The usage of the step is charged to the document's owner, even if the step fails.
 
@@ -54,7 +55,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
             with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
-            # Renew the row's timestamp, since a document that waits for a worker would look stuck.
+            # Renew the row's timestamp, so that a document that waits for a worker doesn't look stuck.
             await task.update()
             raise
         finally:
@@ -93,7 +94,7 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Determine the work for a document. If the document is small, ingest it at once.
+    """Determine the work to do for a document. A small document is ingested at once, in the same activity.
 
     Raises:
         GroundworkError: a service failed, or a small document can't be ingested.
@@ -105,7 +106,8 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Ingest a small document completely, and record the result. Its intermediate results are kept in memory.
+    """Ingest a small document completely, including the final status. Intermediate results are kept in
+    memory.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
@@ -128,8 +130,8 @@ async def ingest_small(task: IngestTask) -> SmallDone:
 
 
 async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) -> BlockChanges:
-    """Derive metadata, caption figures, embed and write a version. `is_new` means that no block of the
-    document was ever written.
+    """Derive the metadata of a version, caption its figures, and write its embedded blocks. `is_new` means
+    that no block of the document was ever written.
     """
     original = await find_original(task)
     described = await metadata.describe(task, parsed, original)
@@ -141,7 +143,8 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
     if changes.new:
         await indexing.write_blocks(task, version, changes.new, original)
     else:
-        # Read the permissions and check the fence again: either may have changed during the model call.
+        # Read the permissions and check the fence again, because either may have changed during the model
+        # call.
         await task.update()
     await indexing.finish(task, version, changes, original)
     if not is_new or parsed.figures:
@@ -150,8 +153,8 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
 
 
 async def end_unchanged(task: IngestTask) -> None:
-    """End the ingestion of a version that was already indexed. First finish what earlier attempts may have
-    left undone.
+    """End the ingestion of a version that was already indexed. First complete any work that an interrupted
+    attempt has left.
 
     An attempt that died in its last step may have left stale blocks, or rows with outdated permissions.
     """
@@ -177,19 +180,19 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
     """Record how the ingestion ended. After a failure, first delete its partial results."""
     if request.status == "failed":
-        # Clean up before the ingestion is closed: afterwards, the next execution may already be writing.
+        # Clean up before the ingestion is closed. Afterwards, the next execution may already be writing.
         state = await task.update()
         try:
             await _clear_up(task, state)
         except GroundworkError as failed:
-            # Record the failed ingestion even if the cleanup failed. The next ingestion replaces leftover
-            # data.
+            # Record the failed ingestion even if the cleanup failed. The next ingestion replaces the
+            # remaining data.
             get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
 
 
 async def rest(task: IngestTask, request: RestRequest) -> Closed:
-    """End this execution and pause its document, which gets a new execution after the pause."""
+    """End this execution and pause its document. A new execution starts after the pause."""
     return await task.rest(request)
 
 
@@ -206,7 +209,7 @@ async def remove(task: IngestTask) -> Closed:
 
 
 async def _hand_over(task: IngestTask, state: DocumentState) -> None:
-    """Move the corrections of a deleted document to its renamed copy, if it has one."""
+    """If the deleted document has a renamed copy, move its corrections to the copy."""
     moment, index = now(), task.services.documents_index
     async for other in same_bytes(state, state.content_hash, index, task.documents):
         if not is_new_name(state, other, moment):
@@ -229,13 +232,13 @@ async def _clear_up(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _remove_rows(task: IngestTask) -> None:
-    # Delete the record first: a listed document must be completely searchable.
+    # Delete the record first, because a listed document must be completely searchable.
     await task.services.documents_index.delete([task.doc_id])
     await index_rows.remove_blocks(task.services.content_index, task.doc_id)
 
 
 async def _remove_late_files(task: IngestTask) -> None:
-    """Delete files that a step has stored for a document after the document was removed."""
+    """Delete the files that a concurrent step has stored after the document was removed."""
     try:
         state = await task.documents.get(task.doc_id)
         if state is None or state.is_deleted:

@@ -1,4 +1,4 @@
-"""Fenced access to a document's row during an ingestion, and functions that derive new states of the row.
+"""Fenced access to a document's row during an ingestion, and functions that compute new states of the row.
 
 `ingest-{doc_id}` is the only orchestration instance that ingests a document, so Durable Functions acts as
 the lock. Each execution writes a token, its fence, into the document's row, and each write by its steps
@@ -31,15 +31,15 @@ from shared.platform.errors import (
 )
 from shared.retrieval.models import DocumentStatus
 
-# Failed ingestions of the same bytes after which a document is quarantined.
+# Number of failed ingestions of the same bytes after which a document is quarantined.
 MAX_TRIES = 3
-# Maximum size of a small document: about 9,000 tokens, which need one embedding request and are ingested
-# within seconds.
+# Maximum size of a small document. It has about 9,000 tokens, which need one embedding request and are
+# ingested within seconds.
 MAX_SMALL_BYTES = 32 * 1024
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
 )
-# Attempts for a conditional write. Rarely more than two writers compete for a document.
+# Maximum number of attempts for a conditional write. More than two writers rarely compete for a document.
 MAX_WRITE_ATTEMPTS = 8
 
 
@@ -81,7 +81,7 @@ class IngestTask:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the bytes being ingested, as hex."""
+        """SHA-256 digest of the bytes being ingested, in hexadecimal."""
         return self.version_key.partition("-")[0]
 
     @property
@@ -105,8 +105,7 @@ class IngestTask:
                 await self.documents.open_work.note_fenced(self.doc_id)
             try:
                 if work is None or state is None or not state.is_open:
-                    # Mark the document as open while it is being ingested, even if nobody requested an
-                    # ingestion.
+                    # Mark the document as open during its ingestion, even if nothing has requested one.
                     state, work = await request_ingestion(
                         (state or fresh_state(self.step.blob_name)).model_copy(
                             update={"fence": self.step.fence}
@@ -126,7 +125,7 @@ class IngestTask:
         raise contention_error()
 
     async def current_state(self) -> DocumentState:
-        """Return the state read or written last by this activity. Read the row if there is none.
+        """Return the state that this activity has read or written last. On the first call, read the row.
 
         Raises:
             FencedError: the row has another fence.
@@ -137,8 +136,8 @@ class IngestTask:
         return self.known
 
     async def reload(self) -> DocumentState:
-        """Read the state again. Call this to check the fence before a write that the row's etag doesn't
-        protect.
+        """Read the state again. Call this before a write that the etag of the row doesn't protect, to check
+        the fence.
 
         Raises:
             FencedError: the row has another fence.
@@ -167,8 +166,7 @@ class IngestTask:
         raise contention_error()
 
     async def close(self, request: CloseRequest) -> Closed:
-        """Record how the ingestion ended. In the reply, `again` tells the caller that a new request arrived
-        meanwhile.
+        """Record how the ingestion ended. In the reply, `again` is true if a new request arrived meanwhile.
 
         Raises:
             FencedError: the row has another fence.
@@ -177,19 +175,19 @@ class IngestTask:
         def ended(state: DocumentState) -> DocumentState:
             # A quarantined document stays quarantined even if only its permissions were updated successfully.
             if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
-                # Waiting for a worker or an unavailable service says nothing about the file, so it doesn't
-                # count as a try. The reconciliation starts the ingestion again.
+                # A wait for a worker or a service doesn't mean that the file is bad, so it isn't counted as a
+                # try. The reconciliation starts the ingestion again.
                 tries = state.failed_tries + (not request.may_pass) if request.status == "failed" else 0
                 if state.begun_parses > MAX_TRIES:
                     tries = MAX_TRIES
                 outcome = request.model_dump(include={"reason", "hint", "failure"})
                 outcome |= {"failed_tries": tries, "begun_parses": 0}
-                # Record this even if the version was indexed already.
+                # Record the etag even if the version was already indexed.
                 if request.status == "ready":
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
-            # If even the first step failed, treat all requests so far as processed: an ingestion that can't
-            # begin must end.
+            # If the first step already failed, treat all requests so far as processed, because an ingestion
+            # that can't start must still end.
             return state.model_copy(update={"settled": self.step.wish or state.wish})
 
         work = self.step.work or await self._newest_work()
@@ -205,8 +203,8 @@ class IngestTask:
         return state is None and await self._is_work_done(work)
 
     async def rest(self, request: RestRequest) -> Closed:
-        """Release the document's place and pause the document. In the reply, `again` tells the caller that a
-        new request arrived meanwhile.
+        """Release the document's place and pause the document. In the reply, `again` is true if a new request
+        arrived meanwhile.
 
         Raises:
             FencedError: the row has another fence.
@@ -228,7 +226,7 @@ class IngestTask:
         return (work and work.revision) or ""
 
     async def _is_work_done(self, work: str) -> bool:
-        """Delete the backlog row if its etag is still `work`. Return False if the row has changed, because a
+        """Delete the backlog row if its etag is still `work`. Return False if the etag has changed, because a
         new request arrived.
         """
         try:
@@ -262,7 +260,8 @@ class IngestTask:
         raise contention_error()
 
     async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Record in the document's row that the ingestion has entered the phase `status` now.
+        """Set the status of the document to `status`, a phase of the ingestion that starts now. Return the
+        new state.
 
         Raises:
             FencedError: the row has another fence.
@@ -270,14 +269,16 @@ class IngestTask:
         return await self.update(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
-        """Return whether this step will be retried after a failed model call, because a retry may succeed."""
+        """Return whether this step will be retried after a failed model call that may succeed the next
+        time.
+        """
         may_pass = failed.retryable and not isinstance(failed, ModelFixableError)
         return may_pass and not self.step.last_attempt
 
     @asynccontextmanager
     async def counted_parse(self) -> AsyncIterator[None]:
-        """Reset the counter of unfinished parses if the block raises `GroundworkError`. The counter then only
-        counts crashes of the host.
+        """Reset the counter of unfinished parses if the block raises `GroundworkError`, so that only crashes
+        of the host are counted.
         """
         try:
             yield
@@ -289,7 +290,8 @@ class IngestTask:
 async def request_ingestion(
     state: DocumentState, documents: DocumentStore, urgency: Urgency | None = None, size_bytes: int = 0
 ) -> tuple[DocumentState, OpenWork]:
-    """Request an ingestion: write the backlog row, then the document's state with an increased wish counter.
+    """Request an ingestion. This writes the backlog row, then the document's state with an increased wish
+    counter.
 
     Args:
         urgency: None = "upload" for files sent by users, otherwise "background".
@@ -342,7 +344,7 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
 
 
 def is_small(filename: str, size_bytes: int) -> bool:
-    """Return whether a file is a short text, which is ingested in a single activity."""
+    """Return whether a file is a short text that can be ingested in a single activity."""
     return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
 
 
@@ -352,7 +354,7 @@ def now() -> datetime:
 
 
 def is_quarantined(state: DocumentState) -> bool:
-    """Return whether the file has failed so often that it isn't tried again.
+    """Return whether the file has failed so often that it is not tried again.
 
     It stays quarantined until its bytes change or a user requests an ingestion. Otherwise a file that crashes
     its parser would do so after every event and reconciliation.
@@ -361,8 +363,8 @@ def is_quarantined(state: DocumentState) -> bool:
 
 
 def with_status(state: DocumentState, status: DocumentStatus, at: datetime | None = None) -> DocumentState:
-    """Return the state with a new status, entered at `at` (None = now), and with the time added to its
-    phases. If the status is the same, return the state unchanged.
+    """Return the state with a new status, which is added to its phases with the time `at` (default: now). If
+    the state has this status already, return it unchanged.
     """
     if state.status == status and state.phases:
         return state
@@ -371,7 +373,7 @@ def with_status(state: DocumentState, status: DocumentStatus, at: datetime | Non
 
 
 def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) -> DocumentState:
-    """Return the state with these numbers of model calls added to its phases."""
+    """Return the state with these numbers of model calls, keyed by status, added to its phases."""
     phases = tuple(
         phase.model_copy(update={"model_calls": phase.model_calls + calls.get(phase.status, 0)})
         for phase in state.phases
@@ -401,8 +403,8 @@ def reset_after_deletion(state: DocumentState) -> DocumentState:
     """
     if not state.is_deleted:
         return state
-    # Keep the pending permissions until those of the new file are read, so that the owner can see the
-    # document meanwhile. Keep the last version number, because blocks with it may still exist.
+    # Keep the pending permissions until the permissions of the new file are read, so that the owner can see
+    # the document meanwhile. Keep the last version number, because blocks of that version may still exist.
     kept_names = {"revision", "wish", "settled", "fence", "noted_etag"}
     kept_names |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
     kept_fields = {name: getattr(state, name) for name in kept_names}

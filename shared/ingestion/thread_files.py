@@ -1,4 +1,4 @@
-"""Files of one thread, as blobs and document rows. Callers must check that the user owns the thread.
+"""Files of one thread, with their blobs and document rows. Callers must check that the user owns the thread.
 
 The blobs of a thread's files share a prefix, and their access lists contain only the owner.
 """
@@ -29,7 +29,7 @@ _AT_ONCE = 16
 
 
 class StoredFile(Model):
-    """File of a thread, which may not be uploaded or ingested completely yet.
+    """File of a thread, which may still be uploading or waiting for ingestion.
 
     Attributes:
         since: earliest modification time of the file and its sidecars.
@@ -49,7 +49,7 @@ class StoredFile(Model):
 
     @property
     def filename(self) -> str:
-        """File name as given by its owner."""
+        """File name that the owner gave the file."""
         return self.name.rpartition("/")[2]
 
 
@@ -89,7 +89,7 @@ async def stored_files(thread_id: str, services: DocumentServices) -> list[Store
 
 
 async def hide_file(name: str, services: DocumentServices) -> None:
-    """Mark a file's document as deleted, so that readers no longer see it."""
+    """Mark a file's document as deleted, which hides it from readers."""
     await mark_deleted(document_id(name), services.documents)
 
 
@@ -99,14 +99,15 @@ async def remove_file(name: str, services: DocumentServices) -> None:
     Idempotent.
     """
     await hide_file(name, services)
-    # Also delete the access list: if the upload still arrives later, its file is then deleted unread.
+    # Also delete the access list. If the upload still arrives later, its file is then deleted without being
+    # read.
     for suffix in (SIDECAR_SUFFIX, HINTS_SUFFIX, ""):
         await services.blobs.delete(DOCUMENTS, name + suffix)
     await services.documents_index.delete([document_id(name)])
 
 
 async def remove_files(thread_id: str, services: DocumentServices) -> int:
-    """Remove all files of a thread, as `remove_file` does, and return their number."""
+    """Remove all files of a thread as `remove_file` does, and return their number."""
     names = dict.fromkeys(
         [
             document_of_blob(blob.name)
@@ -118,7 +119,7 @@ async def remove_files(thread_id: str, services: DocumentServices) -> int:
 
 
 async def newest_blobs(blobs: BlobStore) -> dict[str, BlobProperties]:
-    """Return the most recently modified blob of each thread that has files, by thread id."""
+    """Return the most recently modified blob of each thread that has files, keyed by thread id."""
     newest: dict[str, BlobProperties] = {}
     async for blob in blobs.list_blobs(DOCUMENTS, f"{CONVERSATION_FILES}/"):
         before = newest.get(thread_of(blob.name))

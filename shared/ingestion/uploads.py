@@ -30,27 +30,28 @@ from shared.platform.errors import CallerError, ConflictError, DocumentExistsErr
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
-# Maximum length of a file name. File systems allow 255 bytes; the rest is for the suffix of an access list
-# and the number of a copy.
+# Maximum length of a file name. File systems allow 255 bytes; the remaining bytes are for the suffix of an
+# access list and the number of a copy.
 MAX_NAME_BYTES = 200
 # Maximum length of a blob name. Blob Storage allows 1,024 characters.
 MAX_PATH_CHARS = 900
 MAX_DEPTH = 10
 MAX_PUBLISHER_CHARS = 100
-# Lifetime of an upload URL. 500 MB take 11 minutes at 6 Mbit/s, and a slower sender can request another URL.
+# Lifetime of an upload URL. 500 MB take 11 minutes at 6 Mbit/s; a slower sender can request another URL.
 TICKET_LIFETIME_S = 3600.0
 _SEPARATORS = re.compile(r"[/\\]+")
-# Escapes in the names of uploaded files. Source: WHATWG HTML, multipart/form-data encoding.
+# Escapes that browsers use in the names of uploaded files. Source: WHATWG HTML, multipart/form-data encoding.
 _FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
-# Windows reserves these names for devices, whatever the suffix, so that nobody could save such a file there.
+# Windows reserves these names for devices, whatever the suffix, so a file with such a name could not be saved
+# there.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|\Z)", re.IGNORECASE)
-# Zero-width characters needed to spell Persian, Indian languages and emoji.
+# Zero-width characters that Persian, Indian languages and emoji need.
 _JOINERS = "\u200c\u200d"
 
 
 def clean_filename(name: str) -> str:
-    """Return the last part of a path without invalid characters. Quotes and all scripts are kept.
+    """Return the last part of a path without invalid characters. Quotes and letters of all scripts are kept.
 
     Raises:
         CallerError: no valid characters remain, or the name is reserved for access lists.
@@ -88,21 +89,21 @@ def clean_folder(folder: str) -> str:
 
 def uploads_of(user_id: str) -> str:
     """Return the blob name prefix of all files uploaded by the user."""
-    # Use a digest: user ids may contain any character, and the path is visible to readers.
+    # Use a digest, because user ids may contain any character and readers can see the path.
     return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
 
 
 def _clean_segment(segment: str) -> str:
     composed = unicodedata.normalize("NFC", segment)
     visible = "".join(mark for mark in composed if not _is_control(mark))
-    # A blob path must not end in a dot, and leading or trailing white space is never intended.
+    # A blob path must not end in a dot. White space at either end is never intended.
     trimmed = " ".join(visible.split()).rstrip(". ").strip()
     return f"_{trimmed}" if _RESERVED.match(trimmed) else trimmed
 
 
 def _is_control(mark: str) -> bool:
-    """Return whether a character is a control, format or unassigned character, or a surrogate. For example, a
-    right-to-left override can disguise a suffix.
+    """Return whether a character is a control, format or unassigned character, or a surrogate. Such
+    characters can disguise a suffix, like the right-to-left override.
     """
     if mark.isspace():
         return False
@@ -150,8 +151,8 @@ async def store(
     """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
     parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
-    # If the transfer is interrupted, keep the new permissions, because they must apply to a file that still
-    # arrives.
+    # If the transfer is interrupted, keep the new permissions: the file may still arrive, and they must apply
+    # to it.
     blob = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(blob, services)
 
@@ -229,16 +230,18 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         published_by=rights.published_by,
     )
     if new_rights.owner_id == user.user_id and (name := shown_name(user.name or "")):
-        # Publish the name from the identity provider, which users can't choose themselves.
+        # Publish the user's name from the identity provider, because users can't choose that name themselves.
         new_rights = new_rights.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
     if existing is None or new_rights != rights.model_copy(update={"warning": None}):
         await write_rights(path, new_rights, services.blobs)
 
 
 async def _announce(blob: BlobProperties, services: IngestionServices) -> DocumentState:
-    """Request an ingestion of an uploaded blob, whose event may arrive later. Return the document's state."""
-    # Read the permissions even if the document is known: its row may belong to a previous file that is being
-    # removed.
+    """Request the ingestion of an uploaded blob without waiting for its event. Return the document's
+    state.
+    """
+    # Read the permissions even if the document is known, because its row may belong to an earlier file that
+    # is being removed.
     rights, sidecar_etag = await read_rights(blob, services)
     permissions = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     documents = services.documents
@@ -248,11 +251,11 @@ async def _announce(blob: BlobProperties, services: IngestionServices) -> Docume
             if state is None:
                 new_state = fresh_state(blob.name).model_copy(update={**permissions, "noted_etag": blob.etag})
                 return (await request_ingestion(new_state, documents, size_bytes=blob.size_bytes))[0]
-            # The blob event arrived first and has requested the ingestion.
+            # The event of the blob arrived first and has already requested the ingestion.
             if blob.etag in (state.noted_etag, state.wanted_etag):
                 return state.model_copy(update=permissions)
             changes: dict[str, object] = {**permissions, "noted_etag": blob.etag}
-            # The ingestion in progress updates the status, so leave it unchanged.
+            # Leave the status unchanged, because the ingestion in progress updates it.
             if state.is_open and not state.is_deleted:
                 again = state.model_copy(update={**changes, "rows_outdated": True})
             else:

@@ -22,7 +22,7 @@ _MAX_NAME_CHARS = 120
 
 
 async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPage:
-    """Fetch the page to import, after checking the site's robots.txt.
+    """Fetch the web page to import. Pages that the site's robots.txt forbids are not fetched.
 
     Raises:
         PageImportError: the page can't be read, its server fails, or the site forbids robots.
@@ -34,7 +34,8 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
     except (InvalidQueryError, DependencyError) as failed:
-        # Report these as errors of the web page: the failing server isn't one of the app's services.
+        # Report these errors as errors of the web page, because the failing server isn't one of the app's
+        # services.
         raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
@@ -44,12 +45,12 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
 
 
 def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
-    """Return an upload request for a fetched page. The same URL always becomes a version of the same
-    document.
+    """Return an upload request for a fetched page. Importing the same URL again creates a new version of the
+    same document.
     """
     return UploadRequest(
         filename=_filename(page.final_url, page.suffix),
-        # The digest of the URL separates pages whose file names are equal.
+        # The digest of the URL distinguishes pages whose file names are equal.
         folder=f"{_FOLDER}/{digest(page.final_url)[:16]}",
         project_id=request.project_id,
         acl=request.acl,
@@ -77,10 +78,10 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
         parser.parse(robots.content.decode(errors="replace").splitlines())
         is_allowed = parser.can_fetch(AGENT_NAME, url)
     except ValueError:
-        # The file has an invalid line. One of its other lines may forbid the page.
+        # The file has an invalid line, and another line may forbid the page, so treat the page as forbidden.
         is_allowed = False
     if not is_allowed:
-        # Not 403: the user is authorised, and the site's message must be shown.
+        # Don't respond with 403: the user is authorised, and the message about the site must be shown.
         raise InvalidQueryError(
             "The site's robots.txt asks programs not to read this page.",
             "Save the page, and upload the file.",
@@ -88,7 +89,9 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
 
 
 def _filename(url: str, suffix: str) -> str:
-    """Return a name such as `example.org docs pumps.html` or `example.org search q=pumps.html`."""
+    """Return a file name for a URL, such as `example.org docs pumps.html` or `example.org search
+    q=pumps.html`.
+    """
     parts = urlsplit(url)
     path = unquote(parts.path).strip("/")
     if PurePosixPath(path).suffix.lower() in {*SUFFIXES.values(), ".htm"}:

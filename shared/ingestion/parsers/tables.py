@@ -13,11 +13,12 @@ from shared.ingestion.parsers.ocr import Rows
 from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
 
-# Maximum number of rows per element. Longer tables are split to limit the size of strings.
+# Maximum number of rows per element. Longer tables are split, which limits the size of strings.
 MAX_ROWS = 1000
 # Maximum number of cells per element, as in 1,000 rows of 100 columns.
 _MAX_PART_CELLS = 100_000
-# Maximum number of repeated characters per document. A normal merged header cell repeats hundreds.
+# Maximum number of characters that merged cells may repeat per document. An ordinary merged header cell
+# repeats hundreds.
 _MAX_REPEATED_CHARS = 1_000_000
 # Length of the separator between two cells.
 _CELL_CHARS = 3
@@ -39,14 +40,18 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows of equal length as a Markdown table, one line per row, without cleaning up the cells."""
+    """Format rows of equal length as a Markdown table, one line per row. The texts of the cells are used
+    without changes.
+    """
     header, *body = rows
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Split a table of any length into elements of at most `MAX_ROWS` rows, each with the header."""
+    """Split a table of any length into elements of at most `MAX_ROWS` rows. Each element repeats the
+    header.
+    """
     part: list[Sequence[str]] = []
     is_first, cells = True, 0
     for row in rows:
@@ -62,8 +67,8 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
 
 
 def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Yield the elements of a table whose rows all have the same length. A blank header is kept, so that long
-    tables don't repeat a data row as header.
+    """Yield the elements of a table whose rows all have the same length. A blank header row is kept;
+    otherwise, long tables would repeat a data row as header.
     """
     if any(rows[0]):
         yield from table_elements(rows, page_number)
@@ -88,7 +93,7 @@ class Repeats:
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
-        """Add the text that a merged cell covering `times` positions repeats to the document's total.
+        """Add the text that a merged cell repeats in `times` positions to the total of the document.
 
         Raises:
             BadDocumentError: the repeated text of the document exceeds the limit.
@@ -135,7 +140,7 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
 
 
 def guess_separator(text: str) -> str:
-    """Return the separator that splits the first lines most consistently into equal numbers of fields.
+    """Return the separator that splits the first lines most consistently into the same number of fields.
 
     The default is a comma.
     """

@@ -23,27 +23,27 @@ Problem = Literal["off", "missing", "time", "memory", "failed"]
 """Reason why a picture could not be read."""
 
 _SUFFIX = ".traineddata"
-# Data files for page orientation and equations, which aren't languages.
+# Data files for page orientation and equations, which aren't data of a language.
 _NO_LANGUAGE = frozenset({"osd", "equ"})
 _FIRST = ("eng", "deu")
-# Each further language takes time and leads to confusion between similar letters.
+# Maximum number of languages. Each further language takes time, and similar letters are confused more often.
 _MAX_LANGUAGES = 3
-# Folder of the language data in the Python environment or in the packages.
+# Folder of the language data, relative to the Python environment or to the packages.
 _PLACE = Path("share", "tessdata")
-# Measured with eng+deu: 161 MB of address space for 3.7 million pixels, 248 MB for 12.1 million, 68 MB of
-# which remain allocated after the import.
+# Fixed memory of an engine, and additional memory per pixel. Measured with eng+deu: 161 MB of address space
+# for 3.7 million pixels and 248 MB for 12.1 million, of which 68 MB remain allocated after the import.
 _ENGINE_BYTES, _BYTES_PER_PIXEL = 60 << 20, 12
 
 
 def is_installed(languages: Path | None = None) -> bool:
-    """Return whether text recognition can be used, which needs the library and language data. The library
-    isn't imported.
+    """Return whether text recognition can be used, because the library and its language data are installed.
+    The library isn't imported.
     """
     return find_spec("tesserocr") is not None and bool(_languages(_data_folder(languages)))
 
 
 def open_engines(languages: Path | None = None) -> "Engines":
-    """Return the engines for the pictures of one document. Call this only if `is_installed`."""
+    """Return Tesseract engines for the pictures of one document. Call this only if `is_installed`."""
     folder = _data_folder(languages)
     return Engines(folder, _languages(folder))
 
@@ -57,7 +57,9 @@ def _data_folder(languages: Path | None) -> Path:
 
 @cache
 def _languages(folder: Path) -> tuple[str, ...]:
-    """Return the first three languages in a folder: English and German first, then by name."""
+    """Return up to three languages that have data in a folder: English and German first, the others by
+    name.
+    """
     with suppress(OSError):
         names = {path.stem for path in folder.iterdir() if path.suffix == _SUFFIX} - _NO_LANGUAGE
         ordered = [*(name for name in _FIRST if name in names), *sorted(names - set(_FIRST))]
@@ -66,7 +68,7 @@ def _languages(folder: Path) -> tuple[str, ...]:
 
 
 class Engines:
-    """Pool of Tesseract engines with the same languages, for reading pictures concurrently."""
+    """Pool of Tesseract engines with the same languages, which can read several pictures concurrently."""
 
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
         self.folder = folder
@@ -76,7 +78,7 @@ class Engines:
         self._promised_bytes = 0
 
     def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
-        """Return the table of words that Tesseract recognises in a greyscale picture, and the reason if the
+        """Return the table of words that Tesseract recognises in a greyscale picture, and the problem if the
         picture could not be read.
         """
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
@@ -104,15 +106,15 @@ class Engines:
         return table, None
 
     def _new_engine(self) -> Any:
-        # Use the cores for several pictures at once, and not for several threads per picture.
+        # Use one thread per picture, because the cores read several pictures at once.
         os.environ["OMP_THREAD_LIMIT"] = "1"
         tesserocr = load_module("tesserocr")
         return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)
 
     @contextmanager
     def _memory(self, size_bytes: int) -> Iterator[bool]:
-        """Reserve memory, waiting until other pictures have freed enough of it. Yield False if it can never
-        be enough.
+        """Reserve memory, waiting until other pictures have freed enough of it. Yield False if even all of
+        the memory would not be enough.
         """
         with self._changed:
             while not (fits := _is_free(size_bytes + self._promised_bytes)) and self._promised_bytes:

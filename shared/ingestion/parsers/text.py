@@ -1,5 +1,5 @@
-"""Parser for plain text, and helpers shared by parsers for encodings, paragraphs, page ranges, titles and
-authors.
+"""Parser for plain text, and helpers that several parsers share: encodings, paragraphs, page ranges, titles
+and authors.
 
 Paragraphs are separated by blank lines. Title and author properties are ignored if a program generated them.
 """
@@ -17,13 +17,14 @@ from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    # This must precede UTF-16, whose mark is a prefix of the UTF-32 mark.
+    # UTF-32 must precede UTF-16, whose byte order mark is a prefix of the UTF-32 mark.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Legacy encodings. A text with runs of bytes above 127 uses one of the first group.
+# Legacy encodings. The first group is for other scripts than Latin, whose texts contain runs of bytes above
+# 127.
 _OF_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp866", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949")
 _LATIN = ("cp1252", "cp1250", "cp1254")
 _LANGUAGES_OF = {
@@ -31,17 +32,18 @@ _LANGUAGES_OF = {
     "cp1254": ("Turkish",),
 }
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-# Runs of this length indicate another script if they contain this share of the high bytes. Accented letters
-# occur alone or in threes ("ÄÖÜ").
+# Minimum length of a run of bytes above 127 that suggests another script, and the minimum share of such bytes
+# in these runs. Accented Latin letters occur alone or in threes ("ÄÖÜ").
 _MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5
-# Fewer bytes above 127 don't identify a script or language.
+# Minimum number of bytes above 127 from which a script or language can be identified.
 _MIN_HIGH_BYTES = 10
-# Size of the sample from which the encoding is detected, which takes 0.03 s.
+# Size of the sample from which the encoding is detected. Detection takes 0.03 s.
 _SAMPLE_BYTES = 1 << 16
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-# Maximum size of a text file, enough to exceed the limit of blocks. Parsing and chunking it needs 180 MB.
+# Maximum size of a text file. It is large enough to exceed the limit of blocks; parsing and chunking such a
+# file takes 180 MB.
 MAX_TEXT_BYTES = 20_000_000
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
@@ -68,7 +70,7 @@ def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocume
 
 
 def read_text(path: Path, declared: str | None = None) -> str:
-    """Return the text of a file, with line feeds as line ends.
+    """Return the text of a file, with all line ends converted to line feeds.
 
     The encoding is taken from the byte order mark; otherwise it is UTF-8 if valid, then the declared
     encoding, then a guess based on the bytes. The default is Windows-1252, the usual legacy encoding of
@@ -96,7 +98,7 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def find_encoding(path: Path, declared: str | None = None) -> str:
-    """Return the encoding that `read_text` would use for a file, without loading the whole file.
+    """Return the encoding that `read_text` would use for a file. Only a sample of the file is read.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -179,16 +181,14 @@ def page_ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def meaningful_title(text: str | None) -> str | None:
-    """Return the title on one line, or None if it is empty, the name of a file, or a default such as
-    "Document1".
-    """
+    """Return the title as one line, or None if it is empty, a file name, or a default such as "Document1"."""
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
     return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
 
 
 def meaningful_author(text: str | None) -> str | None:
-    """Return the author on one line, or None if it is empty or the name of a program."""
+    """Return the author as one line, or None if it is empty or the name of a program."""
     author = _on_one_line(text)
     return author if author and not _NO_AUTHOR.match(author) else None
 

@@ -24,12 +24,12 @@ _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
 _TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
-# A paragraph ends with the sentence from this length. Citations link to the start of a paragraph, so it
-# should be about as long as an index block (unmeasured).
+# Length from which a paragraph ends at the next end of a sentence. Citations link to the start of a
+# paragraph, so a paragraph should be about as long as an index block (unmeasured).
 _ENOUGH_CHARS = 500
-# A paragraph without a sentence end is cut after the cue from this length.
+# Length from which a paragraph without an end of a sentence ends after the current cue.
 _MOST_CHARS = 800
-# A silence of this length ends a paragraph.
+# Minimum silence that ends a paragraph.
 _PAUSE_S = 10.0
 _AT_ONCE_S = 0.05
 _MAX_NAMED_LINES = 5
@@ -37,7 +37,7 @@ _MAX_NAMED_LINES = 5
 
 @dataclass(frozen=True)
 class _Cue:
-    """The text spoken from `start_s` to `end_s`, as displayed lines."""
+    """Text that is displayed from `start_s` to `end_s`, as lines."""
 
     start_s: float
     end_s: float
@@ -111,7 +111,9 @@ def _text(line: str) -> str:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove the overlap of rolling captions, where each cue repeats the last lines of the previous one."""
+    """Yield the cues of rolling captions without their overlap: each cue repeats the last lines of the
+    previous one.
+    """
     before = _Cue(0.0, 0.0, ())
     for cue in cues:
         lines = cue.lines
@@ -147,8 +149,8 @@ def _is_full(text: str, pause_s: float) -> bool:
 
 
 def _appended(text: str, line: str) -> str:
-    """Append a line to a paragraph. Another speaker starts a new line; lines of the same speaker are
-    joined.
+    """Append a line to a paragraph. A line by another speaker starts on a new line; lines by the same speaker
+    are joined.
     """
     if not text:
         return line

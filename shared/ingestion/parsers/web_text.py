@@ -1,4 +1,4 @@
-"""Extraction of a web page's main text, title and publication date, for use by the model."""
+"""Extraction of the main text, title and publication date of a web page, for a language model."""
 
 import json
 import re
@@ -17,9 +17,9 @@ from shared.platform.models import Model
 
 MAX_TEXT_CHARS = 40_000
 MAX_TITLE_CHARS = 200
-# Minimum length of the main part of a page. Shorter parts only wrap other content.
+# Minimum length of a page's main part. A shorter part only wraps other content.
 _LEAST_CHARS = 200
-# Maximum nesting of JSON-LD around a publication date.
+# Maximum nesting depth at which a publication date is searched for in JSON-LD.
 _MAX_DEPTH = 6
 _DATE_TAGS = (
     'meta[property="article:published_time"]',
@@ -45,7 +45,7 @@ class PageText(Model):
 
 
 def read_page_text(path: Path, filename: str, charset: str | None = None) -> PageText:
-    """Extract the main text, title and publication date of a saved page.
+    """Extract the main text, title and publication date from a saved web page.
 
     Args:
         filename: any name whose suffix selects the parser.

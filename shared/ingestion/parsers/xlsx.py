@@ -1,4 +1,4 @@
-"""Parser for Excel workbooks: each sheet becomes a page, its name a heading, and its cells tables.
+"""Parser for Excel workbooks. Each sheet becomes a page, its name a heading, and its cells tables.
 
 Cells are read as values, not as formulas. Sheets are streamed by row, so the memory needed grows with the
 text and not with the grid.
@@ -32,11 +32,11 @@ _MAX_PLACES = 5_000_000
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
-# Locale of dates and digits in a number format, without a currency.
+# Matches a locale without a currency symbol in a number format, such as [$-407].
 _LOCALE = re.compile(r"\[\$-[^\[\]]*\]")
 _CURRENCY = re.compile(r"[€$£]|\b(?:EUR|USD|GBP|CHF)\b")
 _CODES = {"€": "EUR", "$": "USD", "£": "GBP"}
-# Parts of a number format to ignore: quoted text, colours and escaped characters.
+# Matches the parts of a number format to ignore: quoted text, colours and escaped characters.
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')
 
 
@@ -86,7 +86,7 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
 
 
 class _Places:
-    """Counter that limits the number of cells visited in one workbook, including blank ones, since filled
+    """Counter that limits the number of cells visited in one workbook. Blank cells count too, because filled
     cells may be thousands of columns apart.
     """
 
@@ -99,7 +99,7 @@ class _Places:
         Raises:
             BadDocumentError: the workbook has too many cell positions.
         """
-        # The declared dimensions of a sheet are often wrong.
+        # Ignore the declared dimensions of a sheet, which are often wrong.
         sheet.reset_dimensions()
         for row in sheet.iter_rows():
             self._count += 1 + len(row)
@@ -137,8 +137,8 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
 
 
 def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
-    """Return the header and the first row of a table. If the second row continues the header, return both as
-    a single row.
+    """Return the header and the first row of a table. If the row below continues the header, return both
+    merged into one row.
     """
     if below is None:
         return [row]
