@@ -44,13 +44,15 @@ _RUNS = ("answer_question", "document_summary")
 _BEGUN_AGAIN = ("reply_in_channel",)
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
-# Limits per hourly purge. Revival counters count how often an instance was restarted.
+# Maximum number of revival counters that an hourly purge deletes. They count how often an instance was
+# restarted.
 _MAX_PURGED = 1000
-# Limit for index changes. Deleting this many rows takes seconds; each ingested document has two.
+# Maximum number of index changes that an hourly purge deletes, which takes seconds. Each ingested document
+# has two.
 _MAX_CHANGES = 10_000
 # Maximum duration of an instance, not counting the time in which it waits for the user.
 _LONGEST_WORK = timedelta(days=1)
-# The client requires a start time for purges, so this one is earlier than any instance.
+# The client requires a start time for purges. This one is earlier than any instance.
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
 

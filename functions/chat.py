@@ -65,14 +65,14 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
     """Start a run and stream its events. With `stream` false, the reply is the finished run as JSON; with
     `Prefer: respond-async`, it is an immediate 202.
     """
-    # Measured before anything else, because a new process may take seconds to prepare.
+    # Take the time first, because preparing a new process may take seconds.
     arrived_at = datetime.now(UTC)
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))
     if "respond-async" in req.headers.get("prefer", ""):
         run_id, _ = await begin_question(question)
         return json_response(await view_of(run_id, question), 202, _headers(run_id))
-    # The stream is reserved first, so that a run never starts without a connection for its answer.
+    # Reserve the stream first, so that a run never starts without a connection for its answer.
     place = open_stream(user, services)
     run_id, first_slice = await begin_question(question)
     if body.stream:

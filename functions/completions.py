@@ -174,7 +174,7 @@ class _Completion:
     tells_usage: bool = False
 
     def choice(self, kind: str, content: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        """Return the `chat.completion` object of this run, or a chunk object if `kind` says so."""
+        """Return this run as a `chat.completion` object, or as a chunk object, depending on `kind`."""
         part = "message" if kind == "chat.completion" else "delta"
         return {
             "id": f"chatcmpl-{self.run_id}",
@@ -241,7 +241,7 @@ async def complete_chat(
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
-    # The stream is reserved first, so that a run never starts without a connection for its answer.
+    # Reserve the stream first, so that a run never starts without a connection for its answer.
     place = open_stream(user, services)
     completion = await _start_or_resume(question, earlier, body.model)
     if body.stream:

@@ -51,7 +51,7 @@ _MAX_AGE = timedelta(days=1)
 
 @lru_cache(maxsize=1)
 def scans_of(store: DocumentStore) -> SharedScans:
-    """Return the scans of the documents table, which all streams of this process share."""
+    """Return the cache of document changes that all streams of this process share."""
     return SharedScans(store)
 
 

@@ -92,7 +92,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.queue_trigger(arg_name="message", queue_name=INGESTIONS_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def watch_ingestions(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Restart ingestions that died, and start those that are due."""
+    """Restart ingestions that died, and start the ingestions that are due."""
     from shared.ingestion.admission import Admissions
     from shared.ingestion.models import WatchMessage
     from shared.wiring import get_services
@@ -121,8 +121,8 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
 
 
 async def start_ingestions(client: df.DurableOrchestrationClient, services: "Services") -> None:
-    """Start ingestions of documents in the backlog, as far as capacity is free. Callers must have recorded
-    the blob events before.
+    """Start ingestions of documents in the backlog while ingestion places are free. Callers must record the
+    blob events before the call.
     """
     from shared.ingestion.admission import Admissions
 

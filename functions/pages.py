@@ -170,8 +170,8 @@ class _Opened:
         return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
 
     async def places(self) -> list[Place]:
-        """Return the places of the cited passage. The parts of the document that may contain it are read one
-        at a time.
+        """Return the positions of the cited passage. To find them, the parts of the document that may contain
+        the passage are read one at a time.
         """
 
         outline, cited = self.material.outline, self.material.cited
@@ -229,8 +229,8 @@ async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
 
 
 async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
-    """Return the citation that the query names, with the text of its source, or None. Also count in the
-    background that its source was opened.
+    """Return the citation that the query names, with the text of its source, or None if there is none. Also
+    count, in the background, that the source was opened.
     """
     if not (query.run and query.n):
         return None
@@ -244,7 +244,9 @@ async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
 
 
 def note_opened(reader: Reader, query: CitationQuery) -> None:
-    """Count in the background that the reader opened a source that one of their own runs cites."""
+    """Count, in the background, that the reader opened a source. Only sources that one of the reader's own
+    runs cites are counted.
+    """
     if query.run and query.n:
         run_in_background(_note_if_cited(reader, query))
 

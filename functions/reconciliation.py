@@ -13,7 +13,7 @@ from shared.ingestion.models import ReconcileReport
 from shared.ingestion.reconciliation import reconcile as repair
 from shared.platform.telemetry import get_logger
 
-SCHEDULE_S = 300  # interval in seconds, which must equal that of RECONCILE_SCHEDULE in `functions.triggers`
+SCHEDULE_S = 300  # interval in seconds, the same as in RECONCILE_SCHEDULE of `functions.triggers`
 
 
 async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
@@ -38,7 +38,9 @@ async def _tell_poison() -> None:
 async def reconcile(
     client: df.DurableOrchestrationClient, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
-    """Start the ingestion of documents that differ from their files, and report what was done."""
+    """Start the ingestion of documents that differ from their files. Return a report of the ingestions
+    started and the data removed.
+    """
 
     services = await wiring.ready_services()
 

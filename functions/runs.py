@@ -95,10 +95,10 @@ async def get_run_events(
         await check_readable(run, in_thread(user, run.thread_id), services)
     journal = await services.run_log.read(run.run_id) if after else None
     if journal is not None and is_at_the_end(journal, after):
-        return Response(status_code=204)  # status 204 tells an EventSource to stop reconnecting
+        return Response(status_code=204)  # after status 204, an EventSource stops reconnecting
     close_if_dead = closer(client, run.run_id, services)
     if after and run.finished_at is None:
-        # Checked at once, because clients often reconnect after the worker that served them died.
+        # Check at once, because clients often reconnect after the worker that served them has died.
         await close_if_dead()
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, first_slice=journal)

@@ -181,7 +181,7 @@ async def _note_read(req: Request, user: UserContext, services: Services, view: 
 
 
 async def _begin(summary_request: _SummaryRequest) -> RunRecord:
-    """Start a summary, or return the one that an earlier request with the same key started.
+    """Start a summary, or return the summary that an earlier request with the same key has started.
 
     Raises:
         NotFoundError: the earlier summary has been deleted.

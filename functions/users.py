@@ -112,8 +112,8 @@ async def get_audiences(
 async def list_users(
     req: Request, query: Annotated[PeopleQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List people with their use of the daily limits: those whose name matches `q`, or those who were
-    recently active.
+    """List people with their use of the daily limits. With `q`, these are the people whose name matches;
+    otherwise, they are the recently active ones.
     """
     settings, limits = services.settings, services.user_limits
     if query.q:

@@ -42,8 +42,8 @@ class AppResponse(Response):  # type: ignore[misc]  # a Starlette response that 
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app with a copy of the scope. The copy lacks the keys that the Azure extension added and
-        trailing slashes of the path.
+        """Run the app with a copy of the scope, without the keys that the Azure extension added and without
+        trailing slashes in the path.
         """
         app = await asyncio.to_thread(_load_app)
         own = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}

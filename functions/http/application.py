@@ -60,7 +60,8 @@ def build_app(routers: Iterable[APIRouter]) -> FastAPI:
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
-        # `include_router` would wrap the routes, but the API description and the tests read this list.
+        # `include_router` would wrap the routes, but the API description and the tests need them unwrapped in
+        # this list.
         app.router.routes.extend(router.routes)
     app.add_exception_handler(GroundworkError, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
@@ -97,8 +98,8 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    # No error response can be sent: the response has begun, or the request was cancelled
-                    # because the client disconnected or the host is stopping.
+                    # No error response can be sent: either the response has already started, or the request
+                    # was cancelled because the client disconnected or the host is stopping.
                     tracing.fail_by(span, error)
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
@@ -221,7 +222,7 @@ def _refuse_foreign_page(request: Request) -> None:
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    # Browsers before 2023 send only Origin. Behind a proxy, Host names the proxy.
+    # Browsers before 2023 send only the Origin header. Behind a proxy, the Host header names the proxy.
     hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
     is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
     if not is_own:

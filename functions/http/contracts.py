@@ -195,7 +195,9 @@ class Operation:
 
     @property
     def all_errors(self) -> tuple[type[GroundworkError], ...]:
-        """All errors of the route: those that its parameters and body imply, then the declared ones."""
+        """All errors of the route: first the errors that its parameters and body imply, then the declared
+        errors.
+        """
         return (*self._implied_errors(), *self.contract.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:

@@ -72,8 +72,8 @@ async def follow(
     *,
     first_slice: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield the events of a run after number `after` as server-sent event frames, as they are appended to the
-    journal.
+    """Yield the events of a run as server-sent event frames, starting after event number `after`. New events
+    follow when they are appended to the journal.
 
     Ends after the last event of the run, or after `stream_seconds`; clients then resume the stream.
 
@@ -230,6 +230,5 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
     try:
         await client.terminate(instance_id, "cancelled by its owner")
     except Exception:  # noqa: BLE001  # the client raises no specific error
-        # The failure is tolerable: steps of a closed run do nothing, so the orchestration soon ends by
-        # itself.
+        # Ignore the failure: the steps of a closed run do nothing, so the orchestration ends soon anyway.
         get_logger().warning("run.terminate_failed", run_id=run_id)

@@ -78,7 +78,7 @@ async def idempotent(
     make: Callable[[KeyClaim | None, Made | None], Awaitable[Made]],
     find: Callable[[KeyClaim], Awaitable[Made | None]],
 ) -> Made:
-    """Create a resource, or return the one that an earlier request with the same key created.
+    """Create a resource, or return the resource that an earlier request with the same key has created.
 
     Args:
         make: makes the resource and counts the call, or completes an unfinished result of `find`. Its claim

@@ -41,8 +41,8 @@ from shared.wiring import Services
 ANSWER_WITHIN_S = 25.0  # MCP clients time out after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
-# Last page of the range that is read for a whole document. Unmeasured; no document has more pages. A search
-# request returns at most 500 blocks.
+# Number of pages to request for a whole document, more than any document has (unmeasured). A search returns
+# at most 500 blocks.
 _MAX_PAGES = 10_000
 _CITED = {
     *("n", "kind", "filename", "page_number", "quote", "verified", "fetched_at"),
@@ -196,7 +196,7 @@ async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
 
 
 async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
-    """Count a call against the rate limit, then read a document together with all its blocks, or with those
+    """Count a call against the rate limit. Then return a document with all of its blocks, or with the blocks
     of one page.
 
     Raises:

@@ -40,7 +40,9 @@ DEFAULT_PAUSE_S = 1.0  # pause after a throttled call whose response has no Retr
 
 
 class RateGate:
-    """Pauses calls to a service that is rate limiting the app. It may be used from any event loop."""
+    """Gate that pauses calls to a service while the service is rate limiting the app. It may be used from any
+    event loop.
+    """
 
     def __init__(self) -> None:
         self._paused_until = 0.0
@@ -191,7 +193,7 @@ def model_endpoint(settings: Settings) -> Dependency:
 StatusTranslation = Callable[[int, str], GroundworkError | None]
 """Maps an HTTP status and the redacted message to an error. None selects the default error for the status."""
 
-# Limit on quoted service messages: enough for one sentence, too short for a response body.
+# Maximum length of a quoted service message. It is enough for one sentence but not for a response body.
 _MAX_MESSAGE_CHARS = 300
 
 
@@ -212,8 +214,8 @@ def from_azure(
     """Return the app's error for an azure-core exception. `read_status` may override the default for a
     status.
     """
-    # A timeout while connecting is a different exception. It counts as unreachable, because no request was
-    # sent.
+    # A timeout while connecting raises a different exception. It counts as unreachable, because no request
+    # was sent.
     if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
     if isinstance(error, HttpResponseError) and error.status_code is not None:

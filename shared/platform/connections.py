@@ -83,7 +83,9 @@ def credential_modules(key: str | None) -> tuple[str, ...]:
 
 
 class Credentials:
-    """Selects the credential for each service."""
+    """Credentials of the app, chosen for each service from its key, the app's identity or a dedicated
+    identity.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -150,7 +152,7 @@ class Credentials:
         return self._bot.client()
 
     async def close(self) -> None:
-        """Close the connections of all identities."""
+        """Close the connections of all identities that were used."""
         await self._identity.close()
         await self._index_admin.close()
         await self._bot.close()
@@ -165,8 +167,8 @@ def _identity(client_id: str | None) -> "Connection[DefaultAzureCredential]":
 
 
 def environment_options() -> dict[str, Any]:
-    """Return transport options for an async client. Proxy settings from the environment are used if there are
-    any.
+    """Return transport options for an async client, so that it uses the proxy settings of the environment, if
+    there are any.
     """
     return {"use_env_settings": bool(urllib.request.getproxies())}
 

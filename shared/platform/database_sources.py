@@ -15,7 +15,7 @@ _ID = re.compile(r"db-[a-z0-9-]{1,40}", re.ASCII)
 
 
 class DatabaseSource(Model):
-    """Database that users can query.
+    """A database that users can query, as configured in DATABASES.
 
     Attributes:
         name: the name shown to users.
@@ -37,7 +37,7 @@ class DatabaseSource(Model):
 
     @property
     def doc_id(self) -> str:
-        """The id under which this database is listed with the documents. No document has such an id."""
+        """Id under which this database is listed among the documents. No document has this id."""
         return f"db-{self.name}"
 
     @property

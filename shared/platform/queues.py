@@ -65,7 +65,7 @@ class _Queues:
 
 
 class TaskQueues(_Queues):
-    """Sends messages to the queues that trigger functions."""
+    """Client that sends messages to the queues that trigger functions."""
 
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
         """Send a message that becomes visible after `delay_s` seconds. A missing queue is created."""
@@ -98,7 +98,7 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
 class PoisonQueues(_Queues):
-    """Reads and cleans up the poison queues."""
+    """Client that reads and cleans up the poison queues."""
 
     async def peek(self) -> list[PoisonMessage]:
         """Return up to 32 of the oldest messages of each poison queue without removing them. Missing queues

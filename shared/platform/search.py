@@ -69,7 +69,7 @@ class SearchRequest(Model):
 
 
 class FacetValue(Model):
-    """Number of rows that have a certain value in a field."""
+    """A value of a field, and the number of rows that have this value."""
 
     value: str = Field(description="Value of the field.")
     count: int = Field(description="Number of rows with this value.")

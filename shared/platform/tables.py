@@ -33,7 +33,7 @@ _NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True)
 class Change:
-    """Operation of a transaction. `revision` has the same meaning as in `Table.replace`."""
+    """One operation of a transaction. `revision` has the same meaning as in `Table.replace`."""
 
     kind: Literal["insert", "replace", "delete"]
     entity: Entity

@@ -109,8 +109,8 @@ def listen_for_usage(listener: Callable[[int], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        # The previous value is restored without a token, because a generator may be closed in a different
-        # context.
+        # Restore the previous value directly instead of with a context token, because a generator may be
+        # closed in a different context.
         _usage_listener.set(before)
 
 

@@ -46,7 +46,7 @@ MayDial = Callable[[str, int], bool]
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """Downloaded web page.
+    """A downloaded web page.
 
     Attributes:
         final_url: the URL after all redirects.
@@ -98,7 +98,7 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
 
 
 class WebPages:
-    """Downloads web pages."""
+    """Client that downloads web pages."""
 
     def __init__(self, connection: Connection[ClientSession], timeout_s: float = TIMEOUT_S) -> None:
         self._connection = connection

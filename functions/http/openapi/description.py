@@ -201,8 +201,8 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[in
 
 
 def _add_late_errors(responses: dict[int | str, Json], shape: Shape) -> None:
-    """Add a body for work that was started and then failed to the error responses. Such a reply has the
-    status of the error.
+    """Declare that error responses may also have a body of the model `shape`. It describes work that was
+    started and then failed; the response has the status of the failure.
     """
     body = {JSON: _content(shape)}
     for status, response in responses.items():
@@ -210,7 +210,7 @@ def _add_late_errors(responses: dict[int | str, Json], shape: Shape) -> None:
             response["content"] = {**response["content"], **body}
     for name in ("4XX", "5XX"):
         responses[name] = {
-            "description": "It ended with this error; `error` says why.",
+            "description": "The work was started, then failed with this status. `error` contains the reason.",
             "content": dict(body),
         }
 

@@ -79,7 +79,7 @@ class StreamedAnswer:
     _calls: dict[int, ToolCall] = field(default_factory=dict)
 
     def take(self, chunk: "ChatCompletionChunk") -> str:
-        """Process a chunk and return the text in it."""
+        """Add a chunk to the answer, and return the text in the chunk."""
         self.usage = read_usage(chunk.usage) or self.usage
         for choice in chunk.choices:  # Azure's first chunk and the chunk with the token usage have no choices
             self.answering = True

@@ -97,8 +97,8 @@ class OpenAIEmbedder(Embedder):
     ) -> tuple[dict[str, Any], frozenset[Feature]]:
         """Return the arguments of a request, and the protocol features that it uses."""
         arguments: dict[str, Any] = {"input": list(texts)}
-        # By default, the SDK requests base64, which takes a quarter of the space and is fast to decode. Some
-        # endpoints don't support it.
+        # The SDK requests base64 by default, which takes a quarter of the space and is fast to decode, but
+        # some endpoints don't support it.
         if "base64_vectors" not in features:
             arguments["encoding_format"] = "float"
         used: frozenset[Feature] = features & {"base64_vectors"}

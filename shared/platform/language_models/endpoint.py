@@ -43,8 +43,7 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 
     def make() -> "AsyncOpenAI":
         make_client: type[AsyncOpenAI] = load("openai", "AsyncOpenAI")
-        # No retries by the SDK, because they would exceed the time limit of the call; calls.py retries
-        # instead.
+        # Disable SDK retries, which would exceed the time limit of the call; calls.py retries instead.
         if models.in_azure:
             endpoint = (models.azure_openai_endpoint or "").rstrip("/").removesuffix(_AZURE_V1) + _AZURE_V1
             key = models.azure_openai_api_key or _tokens(endpoint, credentials)

@@ -25,8 +25,8 @@ _UTF_16 = "utf-16-le"
 
 
 class DeltaText:
-    r"""Decoder of streamed text that joins surrogate pairs split across two deltas. An unpaired surrogate
-    becomes U+FFFD.
+    r"""Decoder of streamed text that joins a surrogate pair if its halves are in two deltas. An unpaired
+    surrogate becomes U+FFFD.
 
     Models emit tokens rather than characters, and JSON can encode half a pair ("\ud83d"), which Python could
     neither store nor send.
@@ -95,7 +95,7 @@ _MOST_STARTS = 20  # limit on the opening braces to try, because prose may conta
 
 
 class JsonObject(NamedTuple):
-    """A JSON object in a text, from character `start` to `end` (exclusive)."""
+    """A JSON object in a text, and its position from character `start` to `end` (exclusive)."""
 
     start: int
     end: int

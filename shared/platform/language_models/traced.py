@@ -163,7 +163,7 @@ class _Call:
             self.hear(f"\n{requested.name}({requested.arguments})")
 
     def hear(self, text: str) -> None:
-        """Collect generated text for the span, if TRACE_CONTENT is enabled."""
+        """Collect generated text to record it in the span, if TRACE_CONTENT is enabled."""
         if wants_content():
             self._generated.append(text)
 
