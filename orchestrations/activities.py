@@ -1,4 +1,4 @@
-"""Durable activities that perform the steps of runs and of replies in chat channels.
+"""Durable activities that perform one step of a run, or one step of a reply in a chat channel.
 
 Each performs one step and returns an envelope, even after a defect.
 """
@@ -41,7 +41,7 @@ PAUSE_S = 0.5
 
 
 async def perform_step(payload: Payload) -> dict[str, Any]:
-    """Perform one step of a run or of its child. Input: StepInput. Output: StepResult."""
+    """Perform one step of a run or of one of its children. Input: StepInput. Output: StepResult."""
     fields, link = split(payload)
     step_input = StepInput.from_payload(fields)
     name = f"perform_step {step_input.action.kind}"
@@ -69,7 +69,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 
 
 def _log_fields(step_input: StepInput) -> dict[str, str]:
-    """Return the log fields that identify a step."""
+    """Return the log fields that identify a step: its number, or the child and its turn."""
     action = step_input.action
     if isinstance(action, TakeSubagentTurn):
         fields = {"profile": action.profile, "turn": str(action.turn)}

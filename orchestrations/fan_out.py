@@ -34,7 +34,7 @@ class Child:
 
 @dataclass(frozen=True)
 class ChildEnd:
-    """The outcome of a child orchestration.
+    """The outcome of a child orchestration: its status and its result.
 
     Attributes:
         status: `failed` = it raised or returned no JSON object; `late` = the deadline passed, possibly before
@@ -48,7 +48,7 @@ class ChildEnd:
 
 
 MAX_RESTARTS = 3
-RESTART_PAUSE = timedelta(seconds=4)  # about as long as a worker takes to restart
+RESTART_PAUSE = timedelta(seconds=4)  # a worker takes about as long to restart
 
 Ends = Generator[Any, Any, list[ChildEnd]]
 Watcher = Callable[[ChildEnd], None]

@@ -30,8 +30,8 @@ async def accept_document(payload: Payload, client: df.DurableOrchestrationClien
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def ingest_small_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Ingest a small document that was not ingested on acceptance. Input: IngestStep. Output: SmallDone or a
-    failure.
+    """Ingest a small document that `accept_document` did not ingest. Input: IngestStep. Output: SmallDone or
+    a failure.
     """
     from shared.ingestion.steps import ingest_small
 
@@ -48,7 +48,9 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def describe_document(payload: Payload) -> dict[str, Any]:
-    """Create the metadata of a document. Input: IngestStep. Output: Done or a failure."""
+    """Have the model describe a document, and store its metadata. Input: IngestStep. Output: Done or a
+    failure.
+    """
     from shared.ingestion.large_files import describe
 
     return await _perform(describe, payload, in_turn=True)
@@ -66,7 +68,7 @@ async def plan_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def caption_figures(payload: Payload) -> dict[str, Any]:
-    """Caption a range of new figures. Input: IngestStep. Output: Done or a failure."""
+    """Have the model caption a range of new figures. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.large_files import caption
 
     return await _perform(caption, payload, in_turn=True)

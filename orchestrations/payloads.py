@@ -21,8 +21,8 @@ from shared.platform.loading import load_async
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import TraceLink, link_below
 
-# A worker restarts within 2 to 8 s after its death. Five attempts span 8 s; a longer failure leaves the
-# instance Failed, and it is revived later.
+# Workers restart within 2 to 8 s. Five attempts take 8 s. If a failure lasts longer, the instance ends as
+# Failed and is revived later.
 RETRY = df.RetryOptions(first_retry_interval_in_milliseconds=2_000, max_number_of_attempts=5)
 
 _TRACE = "trace"
@@ -42,7 +42,7 @@ def as_object(value: Any) -> dict[str, Any]:
     """
     decoded = json.loads(value) if isinstance(value, str) else value
     if not isinstance(decoded, dict):
-        raise ValueError("expected a JSON object")
+        raise ValueError("The payload is not a JSON object.")
     return decoded
 
 
@@ -52,7 +52,7 @@ def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
 
 
 def with_trace(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return an activity payload with the trace context of the calling orchestration added."""
+    """Return a payload with the trace context of the calling orchestration added, if it has one."""
     link = as_object(context.get_input()).get(_TRACE)
     return payload if link is None else {**payload, _TRACE: link}
 
@@ -70,7 +70,7 @@ def call_activity(context: df.DurableOrchestrationContext, name: str, payload: d
 def child_input(
     context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
 ) -> dict[str, Any]:
-    """Return the input of a child orchestration with a trace context whose parent is this orchestration."""
+    """Return the input of a child orchestration. Its trace context names this orchestration as the parent."""
     _, link = split(context.get_input())
     below = link and link_below(link.own, child_id, context.current_utc_datetime)
     return {**payload, _TRACE: below.model_dump(mode="json")} if below else payload

@@ -107,7 +107,7 @@ def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, st
 
 
 def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path: str, steps: Steps) -> Tasks:
-    """Perform steps in concurrent batches after their delay, and return their results in order.
+    """Perform steps in concurrent batches, after a delay for all of them, and return their results in order.
 
     No further batch is started once the document or the run has ended.
     """
@@ -127,8 +127,8 @@ def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path
 
 
 def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Tasks:
-    # The event only signals that an answer was stored. An early, duplicate or foreign event is harmless,
-    # because the answer itself is read from the store.
+    # The event only signals that a reply was stored. A premature, duplicate or unrelated event does no harm,
+    # because the reply itself is read from the store.
     answered = context.wait_for_external_event(event_name(reply.ask_step))
     too_late = context.create_timer(reply.until)
     winner = yield context.task_any([answered, too_late])
@@ -166,7 +166,7 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
     if end.status == "done":
         try:
             return SubagentEnd.from_payload(end.output)
-        except ValueError:  # invalid output; the child's stored findings are still used
+        except ValueError:  # the result is invalid, but the findings that the child stored are still used
             return SubagentEnd(child_id=end.instance_id, status="failed")
     return SubagentEnd(child_id=end.instance_id, status=end.status)
 

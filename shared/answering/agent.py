@@ -75,7 +75,7 @@ class SessionHistory:
         return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
-        """Append a question and its answer to a session, keeping only the last MAX_TURNS turns."""
+        """Append a question and its answer to a session, which keeps the last MAX_TURNS turns."""
         names = {cited.doc_id: cited.filename for cited in answer.citations if cited.doc_id}
         turn = Turn(
             question=question[:MAX_CHARS],
@@ -101,7 +101,7 @@ class SessionHistory:
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent that answers with the permissions of a single user.
+    """An agent that acts with the permissions of a single user.
 
     Attributes:
         definition: None = the default agent, which answers from all documents.
@@ -318,7 +318,7 @@ async def _events(
 
 
 async def _delete_run(run_id: str, blobs: BlobStore) -> None:
-    """Delete all stored files of a run, including its answer. Storage errors are ignored."""
+    """Delete all stored files of a run, including its answer. Errors of the storage are ignored."""
     with suppress(GroundworkError):
         await RunFiles(blobs, run_id).erase()
         await blobs.delete_prefix(RUN_LOG, f"{run_id}/")

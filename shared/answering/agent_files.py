@@ -66,7 +66,9 @@ def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str |
 
 
 def list_agents(user: UserContext, settings: Settings) -> AgentList:
-    """Return the agents that the user may use in chats, without their private settings."""
+    """Return the agents that the user may use in chats, without their instructions and other private
+    settings.
+    """
     fields = set(AgentView.model_fields)
     views = (agent.model_dump(include=fields) for agent in agents_for(user, settings, "chat"))
     return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))

@@ -47,7 +47,7 @@ class AnswerStream:
         return time.monotonic() - self._flushed_at >= FLUSH_SECONDS
 
     async def flush(self) -> None:
-        """Append all queued events to the journal at once."""
+        """Append all queued events to the journal in one request."""
         if events := await self._events():
             await self.event_log.write(*events)
             # The interval is counted from the end of the append, so that slow appends lead to fewer, larger

@@ -86,7 +86,8 @@ class AnswerTurn:
         self._writer = await self._answer.open(event_log)
 
     async def model_call(self) -> ModelCall | None:
-        """Return the input of the model call, or None if there is no evidence to answer from.
+        """Return the input of the model call. Return None if the model can't add anything: there is no
+        evidence, or the search for gaps found nothing.
 
         Raises:
             ModelFailedError: too little time is left.
@@ -117,7 +118,7 @@ class AnswerTurn:
         return ModelCall(messages, turn_tools(self._question, self._services), limits, self._may_call)
 
     async def receive_text(self, text: str) -> None:
-        """Add streamed model text to the answer."""
+        """Buffer streamed model text, and add the finished part of it to the answer at intervals."""
         self._text += text
         if self._writer.stream.is_due:
             _, answer = split_turn(self._text, is_answer=not self._may_call)
@@ -218,7 +219,7 @@ class AnswerTurn:
 
 
 def _thought(evidence: Evidence) -> ThoughtEvent:
-    """Return a THOUGHT event that summarises the evidence for the answer."""
+    """Return a THOUGHT event that tells readers how much evidence the answer is based on."""
     if evidence.hits:
         passages, documents = len(evidence.hits), len({hit.doc_id for hit in evidence.hits})
         return ThoughtEvent(

@@ -96,8 +96,7 @@ class AnswerWriter:
             await self.stream.flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """Complete the answer: repair failed quotations, append the notes, and stage the remaining events for
-        the step's last append.
+        """Complete the answer: repair failed quotations, append the notes, and stage the remaining events.
 
         Args:
             notes: paragraphs appended after the model's answer.
@@ -163,7 +162,7 @@ class AnswerWriter:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the question is at least partly answered."""
+        """Whether the text answers the question at least in part."""
         return not self.gaps or self.is_partial
 
     async def _write_gap(self, gap: Gap) -> None:

@@ -84,7 +84,7 @@ class Budget:
         return self.max_cost_usd - self.cost_usd
 
     def after(self, usage: ModelUsage) -> Self:
-        """Return a copy that includes the usage of one more model call."""
+        """Return a copy of the budget that includes the tokens and the cost of one more model call."""
         tokens = self.tokens + usage.input_tokens + usage.output_tokens
         return replace(self, tokens=tokens, cost_usd=self.cost_usd + self.prices.cost_usd(usage))
 

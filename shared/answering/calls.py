@@ -25,7 +25,7 @@ from shared.tools.tool_calls import PlannedCall, plan_calls
 def planned_calls(
     rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str]
 ) -> tuple[PlannedCall, ...]:
-    """Plan the tool calls requested by a model, applying the call limits of the agent's profile.
+    """Plan the tool calls that a model requested. Calls beyond the limits of the profile are refused or dropped.
 
     Args:
         made: signatures of earlier calls.
@@ -57,7 +57,7 @@ class GapSearch:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of tool calls, rendered as messages for the model.
+    """Results of tool calls, with the messages that show them to the model.
 
     Attributes:
         messages: one per call, in order.
@@ -72,7 +72,7 @@ class Results:
 
     @property
     def tables(self) -> tuple[TableResult, ...]:
-        """Results of all table queries among the calls."""
+        """The results of all table queries among the calls."""
         return tuple(table for one in self.called for table in one.evidence.results)
 
 
@@ -135,7 +135,7 @@ class CallMaker:
         return self._with_result_ids(outcomes), gap_hits
 
     async def render(self, outcomes: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
-        """Render the results of tool calls as messages for the model.
+        """Render the outcomes of tool calls as messages for the model, one per call.
 
         Args:
             further: hits of other searches, whose documents are described as well.
@@ -174,7 +174,7 @@ class CallMaker:
 
 
 def web_pages(call: Called) -> list[WebHit]:
-    """Return the web pages that a call read, followed by the pages that it only found."""
+    """Return the web pages that a call read, followed by the pages that its search returned."""
     return [*pages_read(call), *call.evidence.pages]
 
 

@@ -105,9 +105,7 @@ def _cell_text(cell: Cell) -> str:
 
 
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
-    """Return the citations of a run's answer. If the run isn't completed, return the citations streamed so
-    far.
-    """
+    """Return the citations of a run's answer, or those streamed so far if the run isn't completed."""
     if record.status == "completed":
         return list((await committed_answer(record.run_id, blobs, run_log)).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

@@ -54,8 +54,7 @@ _AROUND = frozenset(
 
 
 def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOption]) -> Choice:
-    """Interpret a reply to a clarifying question as chosen options, all options, or extra words for the
-    question.
+    """Interpret a reply to a clarifying question. It selects options, or it adds words to the question.
 
     Raises:
         CallerError: no option has this number; the hints list the options.

@@ -43,13 +43,15 @@ LEASE_GRACE = timedelta(seconds=30)
 MIN_OUTCOMES = 10
 
 _KEY = "subagents"
-# Tries of a compare-and-swap. 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores.
+# Maximum number of attempts at a compare-and-swap. With 40 simultaneous writers, each needs 6 on average,
+# which takes 1.5 s on two busy cores.
 _MAX_TRIES = 12
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-# Time limit of acquiring slots, which delays the answer. After it, no sub-agent is started.
+# Time limit for acquiring slots, during which the answer is delayed. After it, no sub-agent is started.
 _ANSWER_LIMIT_S = 2.0
-# Time limit of writes in the background. A slot that isn't released is lost until it expires.
+# Time limit of updates that nobody waits for. A slot that could not be released stays occupied until it
+# expires.
 _RECORD_LIMIT_S = 10.0
 
 
@@ -108,7 +110,7 @@ class ControlView(Model):
 
 
 def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:
-    """Summarise the slots and the circuit breaker as of `now`."""
+    """Return a summary of the slots and the circuit breaker as of `now`."""
     alive = _alive(state.leases, now)
     begun_count = sum(lease.begun for lease in alive)
     circuit: Circuit = "closed"

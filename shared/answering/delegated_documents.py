@@ -21,15 +21,16 @@ from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
-# Documents per task. They share a prompt of about 8,000 tokens. Not measured.
+# Maximum number of documents per task. They share a prompt of about 8,000 tokens. Not measured.
 MOST_DOCUMENTS = 6
-# Time limit of a lookup for which the answer waits. After a timeout, no sub-agent is started.
+# Time limit of a lookup that delays the answer. After a timeout, no sub-agent is started.
 LOOKUP_TIMEOUT_S = 2.0
 # Minimum score as a share of the best score. Unrelated passages reached a third to a half of the best score.
 _NEAR_BEST = 0.5
 # Tokens on a typical page of prose. Not measured.
 _PAGE_TOKENS = 500
-# A question about more series is not treated as a comparison of editions.
+# Maximum number of series in a comparison of editions. A question about more is treated as another
+# comparison.
 _MOST_SERIES = 2
 
 

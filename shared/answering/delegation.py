@@ -57,13 +57,14 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
 # Estimated tokens of the planning call. Its instructions take about 450.
 _PLANNING_TOKENS = 1_000
-# Attempts to acquire slots. After the last one, the question is answered without sub-agents.
+# Maximum number of attempts to acquire slots. After the last one, the question is answered without
+# sub-agents.
 _TRIES = 3
 
 
 @dataclass(frozen=True)
 class DelegationOutcome:
-    """Result of a delegation decision.
+    """Result of a delegation decision: what starts now, or what the model is told instead.
 
     Attributes:
         event: public event with the decision and its reasons.
@@ -88,8 +89,8 @@ async def decide_delegation(
     journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide whether to delegate a question to sub-agents, log the decision, and return it with its public
-    event.
+    """Decide whether to delegate a question to sub-agents, and log the decision. Errors of the policy count
+    as `no_delegate`.
 
     Errors of the policy count as `no_delegate`. Before the first turn, the policy judges the question; after
     a turn that ends with a `delegate` call, it judges the call by the same gates and budgets. The children of
@@ -149,7 +150,7 @@ class _Decision:
     services: SubagentServices
 
     async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        """Return the policy's decision, and the delegation if slots for its tasks were acquired.
+        """Return the decision of the policy, and the delegation if slots were acquired for all its tasks.
 
         The policy is asked first as if all slots were free, and then with the slots in the control table.
 
@@ -217,7 +218,7 @@ class _Decision:
 def describe(
     delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
 ) -> DelegationPolicyInput:
-    """Build the input of the delegation policy."""
+    """Collect the facts that the delegation policy judges."""
     request, limits = delegation_request.request, settings.subagents
     # If no slot is free, report the maximum number of active sub-agents, so that the policy names that limit.
     # If the queue is full, the policy names the queue limit instead.
@@ -268,7 +269,7 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 def budget_of(
     delegation_request: DelegationRequest, settings: Settings, child_tokens: int, now: datetime
 ) -> RuntimeBudget:
-    """Return the total and the remaining budget of the question.
+    """Return the total and the remaining budget of the question as of `now`.
 
     Args:
         child_tokens: tokens used by sub-agents of earlier steps.
@@ -287,9 +288,7 @@ def budget_of(
 
 
 def planning_tokens(request: RunRequest) -> int:
-    """Estimate the tokens used for planning the question. An estimate is needed because some models report no
-    usage.
-    """
+    """Estimate the tokens that planning the question has used, because some models report no usage."""
     conversation = request.conversation
     texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
     return _PLANNING_TOKENS + sum(map(text_tokens, (request.question, conversation.summary, *texts)))

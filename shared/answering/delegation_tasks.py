@@ -18,7 +18,7 @@ _MOST_KNOWN = 50
 
 
 def child_prefix(delegation_request: DelegationRequest) -> str:
-    """Return the common prefix of the ids of all sub-agents that a step starts."""
+    """Return the prefix that the ids of all sub-agents started by one step have in common."""
     return f"{delegation_request.request.run_id}:s{delegation_request.step:03d}c"
 
 

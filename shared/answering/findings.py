@@ -51,7 +51,7 @@ _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
 # Minimum number of documents that must prove a similarity or a conflict.
 _TWO = 2
-# Marks a statement whose quotation no document contains.
+# Minimum number of documents that must prove a similarity or a conflict.
 _UNPROVED = "(not proved)"
 
 
@@ -85,7 +85,7 @@ class Material:
         return FoundProof(quote=alignment.quote, url=page.url, title=page.title)
 
     def filename(self, doc_id: str) -> str:
-        """Return the file name of a document, or its id if no passage of it was shown to the model."""
+        """Return the file name of a document, or its id if the model was shown no passage of it."""
         return next((hit.filename for hit in self.hits if hit.doc_id == doc_id), doc_id)
 
     def _find(self, doc_id: str, quote: str) -> FoundProof | None:

@@ -28,7 +28,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
-    """Return the readable documents that match the filters of the plan, up to a fixed limit."""
+    """Return at most 50 readable documents that match the filters of the plan, those that match its words
+    first."""
     plan, limits = stored.plan, caller_limits(request)
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))

@@ -78,7 +78,7 @@ class _Call:
         return self.prompt_tokens + int(self.chars / CHARS_PER_TOKEN)
 
     def report(self, tokens: int) -> None:
-        """Add the tokens that the endpoint reports while it streams."""
+        """Add tokens that the endpoint reports during the call."""
         self.reported += tokens
 
     def report_usage(self, usage: ModelUsage | None) -> None:
@@ -89,16 +89,14 @@ class _Call:
             self.report(usage.input_tokens + usage.output_tokens)
 
     def add_output(self, text: str) -> None:
-        """Count the characters of streamed output. Raise OutputCutError if the model exceeds its output
-        limit.
-        """
+        """Count streamed output characters. Raise OutputCutError if the model exceeds its output limit."""
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * MOST_CHARS_PER_TOKEN:
             raise OutputCutError("The model exceeded its output limit.", "Ask for less at once.")
 
 
 class MeteredChatModel(ChatModel):
-    """A chat model that enforces a token budget.
+    """A chat model that keeps its calls within a token budget and charges them to a user.
 
     Each method raises `BudgetSpentError` if too few tokens are left for a useful call.
     """

@@ -1,4 +1,4 @@
-"""Models that the steps of a run store for later steps."""
+"""Models of values that one step of a run stores for later steps."""
 
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message
@@ -11,7 +11,7 @@ from shared.tools.tool_calls import PlannedCall
 
 
 class Preparation(Model):
-    """The stored plan of a question together with its evidence.
+    """The plan of a question and the evidence from its first search, stored by the preparing step.
 
     Attributes:
         evidence: None while the documents are ambiguous; `stored.options` are then shown to the user.
@@ -34,7 +34,7 @@ class Gap(Model):
 
 
 class Turn(Model):
-    """One stored turn of the model. If several attempts store the turn, the first one counts.
+    """A turn of the main agent as stored in the journal. If several attempts store one, the first counts.
 
     Attributes:
         said: text of the model, repeated in later prompts.
@@ -56,7 +56,9 @@ class Turn(Model):
 
 
 class HeldResult(Model):
-    """Result of a call that the script executed instead of a tool: its text and its citable evidence."""
+    """The result of a tool call that the script performed itself, such as a delegation or a question to the
+    user.
+    """
 
     text: str
     hits: tuple[Hit, ...] = ()

@@ -142,6 +142,6 @@ async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, in
 
 
 def _room(context: SubagentContext, *, closing: bool) -> int:
-    """Return the number of tokens available for passages in the next prompt."""
+    """Return the number of tokens that passages may take in the next prompt."""
     bare = max_tokens_of([context.system, context.message()])
     return opening_tokens(context.budget.max_tokens, bare, closing=closing)

@@ -133,7 +133,7 @@ def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]
 
 
 def default_plan(question: str) -> QuestionPlan:
-    """Return a rule-based plan that searches for the words of the question."""
+    """Return a plan that searches for the words of the question, for use without a model."""
     return QuestionPlan(
         query_type="CONTENT_SEARCH",
         intent="fact_lookup",

@@ -63,7 +63,7 @@ class DocScope(Model):
 
 
 class ConversationState(Model):
-    """Preferences of the user that apply to this question."""
+    """Preferences of the user for this question."""
 
     user_requested_deep_mode: bool = False
 

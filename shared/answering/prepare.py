@@ -60,7 +60,7 @@ from shared.tools.table_tools import described_table
 
 # Maximum number of tables in the first prompt. A wide table takes 2,000 tokens. Not measured.
 _MAX_TABLES = 5
-# Time limit of a few searches by name, which usually take 20 ms each.
+# Time limit for resolving references with a few searches by name. Each usually takes 20 ms.
 _RESOLVE_S = 15.0
 
 

@@ -175,7 +175,8 @@ class SubagentProfile(Profile):
     reads_through: bool = False
 
 
-MAIN_AGENT = Profile(name="main", prompts=("answer",), calls=CallRules(in_all=16, per_turn=6))  # unmeasured
+# The limits on calls are unmeasured.
+MAIN_AGENT = Profile(name="main", prompts=("answer",), calls=CallRules(in_all=16, per_turn=6))
 
 
 def main_profile(agent: AgentDefinition | None) -> Profile:

@@ -17,14 +17,14 @@ from shared.runs.models import RunRequest
 from shared.runs.provenance import UsedDocument
 
 FILES_WAIT_S = 20.0
-# Delay before the first check. A short text file is usually ready by then.
+# Delay before the first check. By then, a short text file has usually been read.
 _FIRST_DELAY_S = 1.0
 _LONGEST_DELAY_S = 4.0
 
 
 @dataclass(frozen=True)
 class QuestionFiles:
-    """The files of a question's thread, grouped by status.
+    """The files attached to a question's thread, grouped by status.
 
     Attributes:
         ready: files that can be searched, oldest first. A new version may still be in progress.

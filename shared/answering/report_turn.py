@@ -27,7 +27,7 @@ from shared.tools.execution import Called
 from shared.tools.registry import TOOLS
 from shared.tools.tool_calls import PlannedCall
 
-# Minimum length of a rendered result.
+# Minimum length of a tool result in the prompt.
 _LEAST_CHARS = 400
 # Types of temporary errors, after which a retry may succeed.
 _PASSING = frozenset({"NetworkError", "RateLimitError"})
@@ -115,7 +115,7 @@ class ReportTurn:
         return "go_on"
 
     async def finish(self, turn: ModelTurn | None) -> TurnStatus:
-        """Have the model write the report."""
+        """Have the model write the report from the evidence collected so far."""
         return await write_report(self._context)
 
     async def recover(self, error: GroundworkError) -> TurnStatus:

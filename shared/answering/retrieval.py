@@ -59,7 +59,7 @@ _MAX_FIGURES = 4
 # Minimum score of a figure, as a share of the best block's score. Unrelated figures score far less. Not
 # measured.
 _NEAR_BEST = 0.5
-# Time limit of one search by ids, which takes 10 ms.
+# Time limit of a search by document ids, which takes 10 ms.
 DESCRIBING_S = 2.0
 
 

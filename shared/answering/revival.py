@@ -42,7 +42,7 @@ async def revive_run(run_id: str, instances: Instances, services: AnsweringServi
     record = await services.runs.get(run_id)
     if is_at_work(state) or record is None or record.finished_at is not None:
         return "goes_on"
-    # These runs may be older than the limit for revivals: one waits days for a reply, the other takes long.
+    # Don't limit the age of these runs: a reply may take days, and a summary takes long.
     is_slow = record.ask_step or record.profile == "document_summary"
     asked_at = None if is_slow else record.created_at
     now = datetime.now(UTC)

@@ -85,7 +85,9 @@ async def _children(record: RunRecord, journal: Journal) -> tuple[ChildFacts, ..
 
 
 def child_facts(child: Child, status: ChildStatus) -> ChildFacts:
-    """Return the quality facts of a sub-agent: its outcome, duration, turns, tokens and cost."""
+    """Return the facts about a sub-agent that quality metrics use: its outcome, duration, turns, tokens and
+    cost.
+    """
     task, state = child.task, child.state
     latency_ms = None
     if state.started_at is not None:

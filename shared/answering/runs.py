@@ -65,7 +65,7 @@ async def begin_run(
     if len(chat.question) > limit:
         raise PayloadTooLargeError(
             f"The question has {len(chat.question)} characters; the limit is {limit}.",
-            "Shorten the question, or upload the material as a document and ask about it.",
+            "Shorten the question, or upload the text as a document and ask about it.",
         )
     owner_id, key = user.user_id, services.settings.identity.owner_id_key
     run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
@@ -104,7 +104,7 @@ async def begin_run(
 async def renew_run(
     run_id: str, user: UserContext, arrived_at: datetime, services: AnsweringServices
 ) -> None:
-    """Restart the clock of a stored run that never started, and give it the user's current permissions.
+    """Restart the time limit of a stored run that never started, and give it the user's current permissions.
 
     An idempotency key may be repeated a day later, when the run's time would be over and permissions may have
     changed.

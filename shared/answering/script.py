@@ -150,7 +150,7 @@ class Agent(Protocol[EndT_co]):
     step: int
 
     def first_step(self) -> Script[Any]:
-        """Perform the first step."""
+        """Perform the first step, and return its observation."""
 
     def next_step(self, observation: Any) -> Script[Any]:
         """Perform the step that follows an earlier step's observation."""
@@ -159,7 +159,7 @@ class Agent(Protocol[EndT_co]):
         """Record the result of a wait: the reply to a clarification, or the ends of sub-agents."""
 
     def close(self, observation: Any) -> Script[EndT_co]:
-        """Perform the closing steps after the last turn."""
+        """Perform the closing steps after the last turn, and return the agent's end."""
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
@@ -256,7 +256,7 @@ class MainAgent:
         self._abstained = False
 
     def first_step(self) -> Script[Observation]:
-        """Plan the question and search for it."""
+        """Plan the question, and search for its original wording at the same time."""
         return (yield from self._perform("prepare", lambda tries: Prepare(step=self.step, tries=tries)))
 
     def next_step(self, observation: Observation) -> Script[Observation]:
@@ -279,7 +279,7 @@ class MainAgent:
         self.step += 1
 
     def close(self, observation: Observation) -> Script[RunEnd]:
-        """Commit the answer, or report the failure."""
+        """Commit the answer, or report the failure if there is none or the commit fails."""
         if isinstance(observation, AnswerWritten):
             answer_step = self.step - 1
 

@@ -76,7 +76,7 @@ class ShareList(Model):
 
     shares: tuple[Share, ...] = Field(description="Active shares, newest first.")
     documents: tuple[NeededDocument, ...] = Field(
-        description="Documents that a reader must be able to read to see the answer."
+        description="Documents that readers must be able to read before they see the answer."
     )
     obstacles: tuple[ShareObstacle, ...] = Field(
         description="Reasons why the answer can't be shared; empty if it can."
@@ -91,7 +91,9 @@ class SharedAnswer(Model):
     text: str = Field(description="Text of the answer in Markdown.")
     language: str = Field(description="Language of the answer, an ISO 639-1 code.")
     citations: tuple[Citation, ...] = Field(description="Citations, in the order of their numbers.")
-    figures: tuple[AnswerFigure, ...] = Field(description="Figures in the text, in order.")
+    figures: tuple[AnswerFigure, ...] = Field(
+        description=("Figures shown in the answer, in the order of the text.")
+    )
 
 
 class SharedView(Model):

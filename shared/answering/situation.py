@@ -100,7 +100,7 @@ class Situation:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether the best passage matches the question poorly."""
+        """Whether even the best passage matches the question poorly."""
         least = self.settings.thresholds.low_retrieval_confidence_top_score
         return self.policy_input.retrieval_stats.top_score < least
 

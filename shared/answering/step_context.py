@@ -58,12 +58,12 @@ class AttemptContext(Generic[ServicesT]):
     def event_log(self) -> EventLog:
         """Event log of this attempt. It exists only after `open` or `begin`."""
         if self._event_log is None:
-            raise AssertionError("the attempt was not opened")
+            raise AssertionError("The attempt has no event log yet; call `open` or `begin` first.")
         return self._event_log
 
     @property
     def known_lines(self) -> KnownLines:
-        """The journal's events and byte offset as last read."""
+        """The events of the journal and its length in bytes, as last read."""
         return self.journal.events, self.journal.offset
 
 

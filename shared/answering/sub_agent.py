@@ -50,7 +50,7 @@ class SubAgent:
         return self._end("failed")
 
     def next_step(self, observation: TurnResult | TaskRead) -> Script[TurnResult | TaskRead | SubagentEnd]:
-        """Take the next turn."""
+        """Take the next turn of the sub-agent, with retries."""
         assert self.task is not None  # noqa: S101  # otherwise the first step ended the sub-agent
         self.step += 1
         return (yield from self._turn(self.task))

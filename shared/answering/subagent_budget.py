@@ -74,7 +74,7 @@ def report_limits(budget: Budget, prompt_tokens: int, remaining_s: float) -> Cal
 
 
 def report_passage_tokens(budget: Budget, bare_prompt_tokens: int) -> int:
-    """Return the number of tokens available for evidence in the report's prompt.
+    """Return the number of tokens that evidence may take in the prompt of the report.
 
     Args:
         bare_prompt_tokens: size of the prompt without evidence.
@@ -97,7 +97,7 @@ def result_tokens(budget: Budget, report_tokens: int) -> int:
 
 
 def opening_tokens(max_tokens: int, prompt_tokens: int, *, closing: bool) -> int:
-    """Return the number of tokens available for the initial passages.
+    """Return the number of tokens that the initial passages may take.
 
     Every call reads them: only the report if `closing`, otherwise a work turn and the report, which also need
     room for tool results.

@@ -225,7 +225,7 @@ class FoundProof(Model):
 
 
 class ReportedFindings(Model):
-    """The part of a sub-agent's state that changes while its report is streamed.
+    """The part of a sub-agent's state that is stored repeatedly while its report is streamed.
 
     Attributes:
         tokens, cost_usd: total usage of the sub-agent, including the report.

@@ -106,7 +106,7 @@ class SummarisedDocument(Model):
 
 
 class SummaryResult(Model):
-    """A finished summary.
+    """The result of a summary: its text, its key findings, and the outcome of each document.
 
     Attributes:
         summary: Markdown; each statement is followed by its sources, numbered as in `citations`.

@@ -94,7 +94,8 @@ async def begin_summary(
 
 
 async def renew_summary(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
-    """Restart the clock of a stored summary that never started, and give it the user's current permissions.
+    """Restart the time limit of a stored summary that never started, and give it the user's current
+    permissions.
 
     Its idempotency key may be repeated a day later, when its time is over and its slot is taken.
     """

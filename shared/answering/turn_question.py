@@ -145,7 +145,9 @@ class TurnQuestion:
 
     @property
     def shown(self) -> Evidence:
-        """The evidence that the model has seen, without duplicate blocks."""
+        """All evidence that the model has seen so far, from the first search and from tool calls, without
+        duplicate blocks.
+        """
         own, results = self.collected.evidence, self.before.results
         hits = {hit.block_id: hit for turn_results in results for hit in turn_results.hits}
         hits = {hit.block_id: hit for hit in own.hits} | hits

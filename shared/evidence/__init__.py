@@ -1,4 +1,4 @@
-"""Evidence for answers: citations, and the checks of quotations, numbers and figures.
+"""Citations of answers, and the checks of quotations, numbers and figures against the evidence.
 
 `document_prompt` renders documents for a model, `tags` parses the tags of its answer, `alignment`
 and `metadata_proof` locate what it cites, `citations` numbers and formats it (a recording at its cue,

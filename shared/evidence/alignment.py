@@ -1,4 +1,4 @@
-"""Locates a quotation in the block of a document that it cites. Pure.
+"""Locates a quotation in the block of the document that it cites. Pure.
 
 A quotation is accepted where a careful reader would find it in the block. Case, typography, list marks and
 cell borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
@@ -38,8 +38,8 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a Markdown table: the word ranges of its cells and of its header cells, if the table has a
-    header.
+    """A row of a Markdown table, as the word ranges of its cells. `header` has those of the header row and is
+    empty without one.
     """
 
     header: tuple[Run, ...]
@@ -58,7 +58,7 @@ class Block:
 
     @cached_property
     def text(self) -> str:
-        """The text of the block in normalised form (see `shown_form`)."""
+        """The text of the block in the form that `shown_form` returns."""
         return shown_form(self.content)
 
     @cached_property
@@ -76,7 +76,7 @@ class Block:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows of all tables in the block in text order, including header rows."""
+        """All table rows of the block in text order, including header rows."""
         return list(_rows(self.text, [word.start for word in self.words]))
 
     @cached_property
@@ -84,13 +84,13 @@ class Block:
         return {place: row for row in self.rows for place in range(*row.run)}
 
     def row_at(self, place: int) -> Row | None:
-        """Return the table row that contains the word with index `place`, or None if the word is in no
+        """Return the table row that contains the word at index `place`, or None if that word is not part of a
         table.
         """
         return self._row_of.get(place)
 
     def shown(self, run: Run) -> str:
-        """Return the text of a range of words, including the punctuation that closes it."""
+        """Return the text of a range of words, including the closing punctuation after it."""
         start, end = self.words[run[0]].start, self.words[run[1] - 1].end
         if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
             ")", start, end
@@ -107,7 +107,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The location of a quotation in a block, and the words found there.
+    """A quotation located in a block: the words of the block that it repeats, and their position.
 
     Attributes:
         fragments: the block's own words, in order. Each fragment is contiguous on the page.

@@ -17,7 +17,7 @@ from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
 _QUOTED_ROWS = 20
-_CONTEXT_CHARS = 400  # about one paragraph on either side of a quotation
+_CONTEXT_CHARS = 400  # about one paragraph before and after a quotation
 
 CITED_ID = "cited"
 """HTML id of the highlighted passage in the text view of a document."""
@@ -25,7 +25,7 @@ CITED_ID = "cited"
 
 @dataclass
 class CitationBook:
-    """The numbered citations of one answer, in order of appearance, and the evidence they are checked
+    """The numbered citations of one answer in order of appearance, with the evidence that they are checked
     against.
 
     Identical quotations from the same block share a number.
@@ -298,8 +298,8 @@ def _is_image(hit: Hit) -> bool:
 
 
 def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:
-    """Return the URL that shows the cited passage: a page, a time in a recording, or the text view of the
-    document.
+    """Return the URL at which readers see the cited passage: on its page, at its time in a recording, or in
+    the text view.
 
     The URL contains no words of the document, because platforms log URLs. The view locates the passage by run
     and citation number.

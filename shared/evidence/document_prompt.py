@@ -19,7 +19,7 @@ _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECA
 _MAX_ATTRIBUTE_CHARS = 600
 _PLAIN = re.compile(r"[\x21-\x7e]+")  # printable ASCII without white space
 
-# All other characters are percent-encoded, because they could end a Markdown link or a sentence.
+# Characters that are not percent-encoded. Others could end a Markdown link or a sentence.
 _SAFE = "%/:=&?~#+!$,;@*-._"
 
 
@@ -120,7 +120,8 @@ def documents_with_blocks(
 def documents_with_summaries(
     records: Iterable[DocumentRecord], total: int | None = None, filters: str = "", unmatched: str = ""
 ) -> str:
-    """Render the metadata and short summaries of documents as `<documents>` for a prompt, without blocks.
+    """Render documents as `<documents>` for a prompt, with their metadata and short summaries instead of
+    blocks.
 
     If there are more documents than `records`, the tag says so: `<documents total="60" shown="50">`.
     `filters` describes the applied filters, `unmatched` the filters that no document matches.

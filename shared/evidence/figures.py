@@ -106,7 +106,7 @@ class FigurePlacer:
 
     @property
     def line_is_free(self) -> bool:
-        """Whether a picture may be inserted after the current line.
+        """Whether a picture may follow the current line without breaking a table or a code block.
 
         A picture must not split a table, or separate the first line of a code fence from the code.
         """

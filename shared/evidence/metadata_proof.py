@@ -59,7 +59,7 @@ def _words(text: str) -> str:
 
 
 def _values(record: DocumentRecord) -> dict[str, str]:
-    """Return the known metadata of a document by field name, formatted as in prompts."""
+    """Return the known metadata fields of a document by name, with values formatted as in prompts."""
     values = {
         "title": record.title,
         "author": record.author,

@@ -36,7 +36,7 @@ class QueriedTable(Model):
 
 
 class TableResult(Model):
-    """The result of a query over tables, with everything needed to cite it.
+    """The result of a query over tables, with all details that a citation of it needs.
 
     Attributes:
         result_id: id by which the model cites it, unique within a run.
@@ -136,7 +136,7 @@ class Citation(Model):
 
 
 class WebPage(Model):
-    """The text of a downloaded web page, against which quotations are checked.
+    """The text of a downloaded web page, which proves quotations that cite the page.
 
     Attributes:
         final_url: after redirects.
@@ -161,7 +161,7 @@ class WebPage(Model):
 
 
 class AnswerFigure(Model):
-    """A picture shown in an answer. Pictures are listed in the order of the text.
+    """A picture shown in an answer, with its caption and its address.
 
     Attributes:
         path: permanent address in our API, as in the answer's text. Access is checked at each request.
@@ -184,7 +184,9 @@ class AnswerFigure(Model):
 
 
 class PageArea(Model):
-    """A rectangle on a page, in fractions of the page's width and height from its upper left corner."""
+    """A rectangle on a page. Its edges are fractions of the page's width or height, measured from the upper
+    left corner.
+    """
 
     left: float = Field(description="Left edge, as a fraction of the page width.")
     top: float = Field(description="Upper edge, as a fraction of the page height.")

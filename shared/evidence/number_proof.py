@@ -1,5 +1,5 @@
-"""Checks that the numbers in a statement follow from calculated results, rounded to the precision shown.
-Pure.
+"""Checks that the numbers in a statement follow from query results, rounded to the precision of the
+statement. Pure.
 
 A number is accepted if it equals a cell, a row count, or a number in the question, the SQL or a name. "12.5
 %" matches 0.125 and 12.5, and as a difference from the whole 87.5 and 112.5. "3.5 times" matches 350 %, or
@@ -241,7 +241,7 @@ def _exponent(words: str) -> int:
 
 
 def _value(digits: str, language: str) -> tuple[Decimal, int]:
-    """Parse a number with separators. Return its value and the number of decimal places."""
+    """Convert digits with separators to a value, and return it with its number of decimal places."""
     plain = re.sub(r"['’\u00a0\u202f\u2009 ]", "", digits)
     comma_first = language[:2].casefold() in COMMA_DECIMALS
     signs = [sign for sign in plain if sign in ".,"]

@@ -39,7 +39,8 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
         if len(terms & _words(quote)) < fewest:
             continue
         proof = book.prove(doc_id, quote)
-        if proof is None or not proof[1]:  # The quotation can't be proved or was already used.
+        # The quotation is unproved, or another passage has already provided it.
+        if proof is None or not proof[1]:
             continue
         lines.append(f"- “{shown_quote(quote)}”{book.marker(proof[0])}")
         if len(lines) == MAX_PASSAGES:
@@ -74,12 +75,12 @@ def _best_sentence(hit: Hit, terms: frozenset[str]) -> str:
 
 
 def _says_something(sentence: str) -> bool:
-    """Return whether the text is a sentence, a sentence fragment or a table row rather than a heading."""
+    """Return whether the text looks like a statement or a table row, and not like a heading."""
     return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
 
 
 def shown_quote(quote: str) -> str:
-    """Return a quotation on one line for display. Dots separate the cells of a table row."""
+    """Return a quotation on one line for display. The cells of a table row are separated by dots."""
     cells = [" ".join(cell.split()) for cell in quote.split("|")]
     return readable(" · ".join(cell for cell in cells if cell))
 

@@ -16,7 +16,8 @@ from shared.evidence.models import PageArea, PageWord
 
 # Letters compared before and after a quotation, to tell identical passages of a page apart.
 _CONTEXT_LETTERS = 80
-_MIN_CELL_LETTERS = 6  # minimum for locating a table cell alone; shorter cells occur in too many places
+# minimum for locating a single table cell, because shorter cells occur in too many places
+_MIN_CELL_LETTERS = 6
 _PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
@@ -26,7 +27,7 @@ _WORD_GAP = 2.5  # line heights; words further apart are in different columns
 
 @dataclass(frozen=True)
 class Place:
-    """A range of characters in one of several texts. `end` is exclusive."""
+    """A range of characters in one of several texts, which `index` identifies. `end` is exclusive."""
 
     index: int
     start: int

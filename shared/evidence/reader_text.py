@@ -99,8 +99,8 @@ _NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _TARGET = re.compile(r"""\s*(?:<[^<>]*>|[^\s<]\S*|)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*""")
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)\\(?:\\\\)*\Z")
 
-# A lone carriage return is a line break only in some clients. Terminals obey control characters. Invisible
-# and bidirectional characters can disguise text.
+# A lone carriage return is a line break only in some clients, terminals obey control characters, and
+# invisible or bidirectional characters can disguise text.
 _SHOWN_AS = {
     ord("\r"): " ",
     **dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"),
@@ -339,7 +339,7 @@ class _InnerFence:
     is_certain: bool = True
 
     def after(self, line: str) -> "_InnerFence | None":
-        """Return the state after a line, or None if all clients consider the fence closed."""
+        """Return the state after another line, or None if the line closes the fence for all clients."""
         text = line.strip(" ")
         if not self.is_certain or not text:
             return self

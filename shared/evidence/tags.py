@@ -61,7 +61,7 @@ class FigureTag:
 
 @dataclass(frozen=True)
 class GapTag:
-    """A statement by the model that the documents don't contain the answer."""
+    """A gap tag, in which the model states that the documents lack some information."""
 
     missing: str
     next_step: str

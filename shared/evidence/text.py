@@ -20,7 +20,7 @@ _LONGEST_ABBREVIATION = 12
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of `text` without surrounding white space. Empty ones are dropped."""
+    """Return the sentences of `text` without surrounding white space. Empty sentences are dropped."""
     return [sentence for sentence in _joined_at_abbreviations(_END.split(text)) if sentence]
 
 

@@ -27,7 +27,7 @@ _LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 _ADDRESS = re.compile(r"(?<![^\W_])www(?=\.)|:(?=//)|(?<=\w)(?=@\w)", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # Underscores inside a word are not markup.
 _ENTITY_START = re.compile(r"&(?=#?\w+;)")
-# These characters start a list or a heading.
+# Matches characters that would start a list or a heading.
 _BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")
 
 

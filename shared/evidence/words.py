@@ -136,7 +136,7 @@ _SPACED_GROUP = r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])|\d+ \d+[/⁄]\d+(?!\d)|"
 _NUMBER_AHEAD = rf"\s?[{_CURRENCIES}]?\s?\.?\d"
 _SIGNS = "|".join(
     (
-        rf"[-−–‒](?=[{_CURRENCIES}]?\.?\d)|(?<=\S[ ])[-−–‒](?=[ ]\d)",  # a minus, not a bullet
+        rf"[-−–‒](?=[{_CURRENCIES}]?\.?\d)|(?<=\S[ ])[-−–‒](?=[ ]\d)",  # a minus sign, as opposed to a bullet
         rf"[<>≤≥≈~±∓+≠](?={_NUMBER_AHEAD})",
         rf"\((?=\s?[{_CURRENCIES}]?\s?\d[\d.,'’ ]*+\s?%?[\s|]*\))",  # a negative amount
         r"\[(?=\s?[^\W_])",  # an editor's insertion
@@ -262,7 +262,7 @@ def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...]
 
 
 def _parts(raw: str, start: int) -> list[tuple[str, int]]:
-    """Split a number from a unit attached to it, and ideographs from each other. Return the parts with their
+    """Split a number from its unit, as in `5kg`, and ideographs from each other. Return the parts with their
     offsets.
     """
     if (glued := _GLUED_UNIT.fullmatch(raw)) and _is_unit(glued[2].lower()):
