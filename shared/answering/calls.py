@@ -25,7 +25,8 @@ from shared.tools.tool_calls import PlannedCall, plan_calls
 def planned_calls(
     rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str]
 ) -> tuple[PlannedCall, ...]:
-    """Plan the tool calls that a model requested. Calls beyond the limits of the profile are refused or dropped.
+    """Plan the tool calls that a model requested. Calls beyond the limits of the profile are refused or
+    dropped.
 
     Args:
         made: signatures of earlier calls.
