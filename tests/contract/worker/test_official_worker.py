@@ -16,7 +16,6 @@ from tests.contract.worker.python313 import find_python313, worker_python
 pytestmark = [pytest.mark.e2e, pytest.mark.contract, pytest.mark.timeout(900)]
 PROBE = Path(__file__).with_name("worker_probe.py")
 SAMPLE_APP = ROOT / "tests" / "contract" / "host" / "sample_app"
-APPS = pytest.mark.parametrize("folder", [ROOT, SAMPLE_APP], ids=["the app", "the host's sample app"])
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +42,14 @@ def probe(python: str, folder: Path, calls: list[dict[str, Any]] | None = None, 
     return json.loads(lines[-1].removeprefix("PROBE "))
 
 
-@APPS
-def test_worker_loads_every_function_with_the_same_bindings(python: str, folder: Path) -> None:
-    report = probe(python, folder)
+@pytest.fixture(scope="module", params=[ROOT, SAMPLE_APP], ids=["the app", "the host's sample app"])
+def loaded(python: str, request: pytest.FixtureRequest) -> tuple[Path, Any]:
+    """Return the folder of an app, and the worker's report on it."""
+    return request.param, probe(python, request.param)
+
+
+def test_worker_loads_every_function_with_the_same_bindings(loaded: tuple[Path, Any]) -> None:
+    folder, report = loaded
     assert report["init"] == "success"
     assert "HttpUri" in report["capabilities"]  # streaming is on
     expected = read_app_bindings(folder)
@@ -55,11 +59,11 @@ def test_worker_loads_every_function_with_the_same_bindings(python: str, folder:
         assert _plain(function["bindings"]) == _plain(expected[name]["bindings"]), name
 
 
-@APPS
-def test_blob_triggers_receive_events_and_never_the_content(python: str, folder: Path) -> None:
+def test_blob_triggers_receive_events_and_never_the_content(loaded: tuple[Path, Any]) -> None:
+    _, report = loaded
     bindings = [
         binding
-        for function in probe(python, folder)["functions"].values()
+        for function in report["functions"].values()
         for binding in function["bindings"]
         if binding["type"] == "blobTrigger"
     ]
