@@ -58,8 +58,8 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def plan_document(payload: Payload) -> dict[str, Any]:
-    """Determine which blocks of a document are new, changed or stale. Input: IngestStep. Output: Planned or a
-    failure.
+    """Determine which blocks of a document are new, moved, unchanged or deleted. Input: IngestStep. Output:
+    Planned or a failure.
     """
     from shared.ingestion.large_files import plan
 

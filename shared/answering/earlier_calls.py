@@ -67,7 +67,7 @@ def _outside(context: StepContext, question: TurnQuestion) -> Outside:
     ]
     records = {record.doc_id: record for record in evidence.records}
     queried = (doc_id for results in before.results for doc_id in results.table_doc_ids)
-    # Files of the code workspace may contain text that earlier runs read from unknown documents.
+    # Workspace files may contain text that earlier runs read from unknown documents.
     files = [item.call.name for item in calls if reads_files(item)]
     doc_ids = [*(hit.doc_id for hit in evidence.blocks), *queried, *records, *files]
     return outside_of(

@@ -173,8 +173,8 @@ def _bound(
 
 
 def _limits(question: TurnQuestion) -> Filters:
-    """Return the filters of a search for a gap: the caller's restrictions, and the documents that the
-    question is about if the first search was limited to them.
+    """Return the filters of a search for a gap: the caller's restrictions, and the documents that the first
+    search was limited to, if any.
     """
     limits = caller_limits(question.request)
     about = question.stored.every_ids or question.stored.doc_ids

@@ -189,5 +189,5 @@ class Situation:
 
     @property
     def tool_scope(self) -> tuple[SubagentTool, ...]:
-        """Tools that the sub-agent to start may use."""
+        """Tools that the sub-agent may use if one is started."""
         return tuple(tool for tool in self.working[0].tools if tool in self.usable_tools)

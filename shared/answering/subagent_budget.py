@@ -16,11 +16,11 @@ MARGIN_S = 0.5
 LEAST_CALL_S = 0.6
 # Expected output of a work turn. Three tool calls need about 150 tokens.
 WORK_TOKENS = 400
-# Maximum output of a work turn. It is higher because a model's hidden reasoning tokens count as output.
+# Maximum output of a work turn, with room for hidden reasoning tokens, which some models count as output.
 MOST_WORK_TOKENS = 1500
 # Expected output of a report. Ten claims with quotations need about 1,200 tokens.
 REPORT_TOKENS = 1800
-# Maximum output of a report. It is higher because a model's hidden reasoning tokens count as output.
+# Maximum output of a report, with room for hidden reasoning tokens, which some models count as output.
 MOST_REPORT_TOKENS = 4000
 # Minimum output of a report, enough for two claims.
 LEAST_REPORT_TOKENS = 250

@@ -147,7 +147,9 @@ class ChildView(Model):
     doc_id: str = Field(description="Id of the document.")
     filename: str = Field(default="", description="Name of the file; empty until the document was opened.")
     status: DocumentProgress = Field(description="Progress of the document.")
-    windows: int = Field(default=0, description="Number of windows; 0 until it is known.")
+    windows: int = Field(
+        default=0, description="Number of windows into which the document is divided; 0 until it is known."
+    )
     windows_done: int = Field(default=0, description="Number of windows read so far.")
 
 

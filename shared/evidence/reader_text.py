@@ -83,7 +83,7 @@ def _is_cut_off(window: str, words: Iterable[str]) -> bool:
     return any(len(window) < len(word) and word.startswith(window) for word in words)
 
 
-# withheld characters at most; a longer link, code span or fence line is emitted as plain text
+# maximum number of withheld characters; a longer link, code span or fence line is emitted as plain text
 _MAX_HELD = 500
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")

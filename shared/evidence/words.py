@@ -193,7 +193,8 @@ def block_words(text: str) -> list[Word]:
     """Split the text of a block into words and determine the border before each. `text` must come from
     `shown_form`.
     """
-    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # a quotation may omit `2.`
+    # a quotation may omit list labels such as `2.`
+    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]
     sentences = [end for end in sentence_ends(text) if ends_with_stop(text[:end])]
     ends = sorted((*labels, *sentences, len(text)))
 
