@@ -1,4 +1,4 @@
-"""The report of `make attack`: outcomes of the tests marked `attack(kind)`, as a table and as JSON.
+"""The report of `make attack`: results of the tests marked `attack(kind)`, as a table and as JSON.
 
 The cases are the tests that stand by what they test; this file only counts them.
 """

@@ -18,7 +18,7 @@ def marked_blocks(*pages: str) -> dict[str, str]:
 
 
 def documented_module(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return the block as a module that can be imported by this name until the test ends."""
+    """Return a code block as a module, which can be imported under this name until the test ends."""
     module = ModuleType(name)
     monkeypatch.setitem(sys.modules, name, module)
     exec(compile(code, f"docs: {name}", "exec"), vars(module))

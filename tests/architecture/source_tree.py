@@ -1,4 +1,4 @@
-"""The project's source as the architecture tests see it: tracked files, modules and imports."""
+"""Access to the project's source for the architecture tests: tracked files, modules and imports."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ CODE_ROOTS = (
 
 @cache
 def tracked_files() -> tuple[Path, ...]:
-    """Return the files under version control and new files that aren't ignored, relative to the root."""
+    """Return the files under version control and new files that git doesn't ignore, relative to the root."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -48,8 +48,8 @@ def python_files(*rooms: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """Return the module of a file: `shared/answering/script.py` -> `shared.answering.script`. A package's
-    `__init__` is the package.
+    """Return the module name of a file, such as `shared.answering.script` for `shared/answering/script.py`.
+    For an `__init__.py`, it is the name of the package.
     """
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 

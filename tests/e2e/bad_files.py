@@ -1,4 +1,4 @@
-"""Damaged, hostile, huge or mislabelled files, created on demand."""
+"""Damaged, hostile, huge or mislabelled files, generated on demand."""
 
 import io
 import zipfile
@@ -12,7 +12,7 @@ from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros, png_of
 
 @dataclass(frozen=True)
 class BadFile:
-    """A row of the table.
+    """A bad file, with the expected outcome of its ingestion.
 
     Attributes:
         ends_as: `ready`, or `failed`.
@@ -26,7 +26,7 @@ class BadFile:
 
 
 def pdf_of_pages(count: int, text: str, on_page: int = 1, password: str | None = None) -> bytes:
-    """Return a PDF whose pages are blank except one."""
+    """Return a PDF whose pages are all blank except page `on_page`."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for page in range(1, count + 1):

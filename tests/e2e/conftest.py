@@ -1,4 +1,4 @@
-"""Fixtures of the tests that start real processes."""
+"""Fixtures for tests that start real processes."""
 
 from collections.abc import AsyncIterator, Iterator
 

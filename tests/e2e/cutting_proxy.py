@@ -1,4 +1,4 @@
-"""A proxy that forwards bytes to a server and breaks each connection after a given number of them."""
+"""A proxy that forwards bytes to a server and cuts each connection after a given number of bytes."""
 
 import contextlib
 import socket
@@ -9,7 +9,7 @@ _PIECE = 4096
 
 
 class CuttingProxy:
-    """A proxy on a free loopback port. A context manager.
+    """A proxy on a free loopback port. It is a context manager.
 
     Args:
         port: of the server behind it.
@@ -38,7 +38,7 @@ class CuttingProxy:
             try:
                 near, _ = self._listening.accept()
             except OSError:
-                return  # closed
+                return  # the listener was closed
             far = socket.create_connection(("127.0.0.1", self._port))
             budget = self._left.pop(0) if self._left else None
             threading.Thread(target=self._hand_on, args=(near, far, None), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Documents that are uploaded, replaced, deleted and restored, in sequences determined by a seed.
+"""Documents that are uploaded, replaced, deleted and restored in sequences that a seed determines.
 
 While a document is replaced, its old or its new version must be in the index in full at every moment.
 """
@@ -22,14 +22,14 @@ from tests.e2e.stack_services import blocks_of, drop_file, until_current, until_
 
 SECTIONS = 4
 _DELETE = 0
-# Versions in order; 0 = deleted. Each life ends in a state that says whether anything was lost.
+# Successive versions; 0 means that the document is deleted. The last state shows whether a change was lost.
 _LIVES = ((1,), (1, 2), (1, 2, 3), (1, _DELETE), (1, 2, _DELETE), (1, _DELETE, 2))
 _WORDS = ("pump", "valve", "seal", "motor", "filter", "bearing", "gasket", "flange", "nozzle", "rotor")
 
 
 @dataclass(frozen=True)
 class Life:
-    """A document's name and its successive contents; None = deleted."""
+    """A document's name and its successive contents. None means that the document is deleted."""
 
     name: str
     contents: tuple["Version | None", ...]
@@ -37,7 +37,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Version:
-    """The bytes of a file, and the sentences that searches must find once it is indexed."""
+    """The bytes of a file, and the sentences that searches must find after its ingestion."""
 
     content: bytes
     sentences: tuple[str, ...]
@@ -45,14 +45,14 @@ class Version:
 
 @dataclass
 class Lives:
-    """All documents of a run, and the promises that must hold at any moment."""
+    """All documents of a run, and the guarantees that must hold at any time."""
 
     lives: Sequence[Life]
     promised: dict[str, set[Version]] = field(default_factory=dict)
     working: int = 0
 
     async def live(self, services: Services, at_once: int) -> None:
-        """Perform every document's changes, for `at_once` documents concurrently."""
+        """Perform the changes of every document, for `at_once` documents concurrently."""
         slots = asyncio.Semaphore(at_once)
 
         async def one(life: Life) -> None:
@@ -80,7 +80,7 @@ class Lives:
             self.promised[life.name] = {version}
 
     async def watch(self, services: Services) -> None:
-        """Read the index until cancelled, and fail when a promise is broken."""
+        """Search the index repeatedly until cancelled, and fail as soon as a guarantee is violated."""
         while True:
             for name, before in list(self.promised.items()):
                 found = " ".join(
@@ -89,7 +89,7 @@ class Lives:
                 listed = await _is_listed(services, name)
                 after = self.promised.get(name)
                 if after is None:
-                    continue  # its deletion began while we looked
+                    continue  # its deletion started during the search
                 whole = any(all(text in found for text in one.sentences) for one in before | after)
                 assert whole, f"{name} was not whole in the index: {found!r}"
                 assert listed, f"{name} was not in the list"
@@ -102,7 +102,9 @@ async def _is_listed(services: Services, name: str) -> bool:
 
 
 def make_lives(count: int, seed: int) -> list[Life]:
-    """Return the lives of `count` documents, every fourth a PDF with a picture. Deterministic for a seed."""
+    """Return the lives of `count` documents, determined by the seed. Every fourth document is a PDF with a
+    picture.
+    """
     chance = random.Random(seed)
     lives = []
     for number in range(count):
@@ -114,7 +116,7 @@ def make_lives(count: int, seed: int) -> list[Life]:
 
 
 def _version(name: str, version: int, chance: random.Random) -> Version:
-    """Return a version that keeps half of the sections, whose blocks must be kept, too."""
+    """Return a version that keeps half of the sections, so that their blocks must be kept as well."""
     number = PurePosixPath(name).stem.rpartition("-")[2]
     sentences = []
     for section in range(SECTIONS):

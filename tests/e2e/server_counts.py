@@ -1,4 +1,4 @@
-"""Counts of the stack's servers, independent of the app: model calls, and writes to the indexes."""
+"""Counts made by the stack's servers, independently of the app: model calls, and writes to the indexes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _INDEXES = ("content-blocks", "documents-metadata")
 
 @dataclass
 class Counts:
-    """Counts of one block; empty until it has ended.
+    """The counts caused by a block of code. They are empty until the block has ended.
 
     Attributes:
         chats, embeddings: requests to the model server.
@@ -31,7 +31,7 @@ class Counts:
 
 @contextmanager
 def counted(stack: LocalStack) -> Iterator[Counts]:
-    """Yield the counts caused by the block, whose work must have ended when it exits."""
+    """Yield the counts for the block. All work that the block causes must have ended when it exits."""
     model = f"http://127.0.0.1:{stack.ports.model}/v1/stats"
     search = f"{stack.search_url}/stats"
     model_key = {"Authorization": f"Bearer {stack.secrets.model_key}"}
@@ -46,7 +46,7 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
             now - then for now, then in zip(after, before, strict=True)
         )
         writes = http.get(search, headers=search_key).raise_for_status().json()["writes"]
-        # An earlier test's answer may be remembered meanwhile.
+        # The memory index is excluded, because the app may store an earlier test's answer meanwhile.
         counts.writes = {index: writes[index] for index in _INDEXES if index in writes}
 
 

@@ -1,4 +1,6 @@
-"""Operations of tests on the whole stack: upload files, wait for documents, call the API without a client."""
+"""Operations of tests on the whole stack: upload files, wait for documents, and call the API without the
+app's client.
+"""
 
 import time
 from collections.abc import Callable
@@ -15,13 +17,13 @@ from samples.questions import FIRST_QUESTION
 from shared.platform.hashing import digest
 from shared.platform.names import WORK
 
-HANG_GUARD_S = 240.0  # nothing waits so long unless it hangs
+HANG_GUARD_S = 240.0  # longer than anything takes that doesn't hang
 ENDED = ("ready", "failed")
 Value = TypeVar("Value")
 
 
 def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) -> None:
-    """Put a file into the documents container, as any storage client would."""
+    """Write a file to the documents container, as any storage client would."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         service.get_blob_client(DOCUMENTS_CONTAINER, name).upload_blob(
             content, overwrite=True, metadata={"acl": acl}
@@ -36,7 +38,7 @@ def put_in_workspace(stack: LocalStack, user_id: str, name: str) -> None:
 
 
 def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:
-    """Return the document's entry once its ingestion has ended, successfully or not."""
+    """Wait until the ingestion of a document has ended, successfully or not, and return the document."""
 
     def ended() -> dict[str, Any] | None:
         stack.check()
@@ -47,14 +49,14 @@ def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> d
 
 
 def post_chat(stack: LocalStack, content: bytes, token: str | None = None) -> httpx.Response:
-    """Send POST /api/chat with any body and any token."""
+    """Send POST /api/chat with an arbitrary body and token."""
     bearer = stack.token(ANNA) if token is None else token
     headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
     return httpx.post(f"{stack.base_url}/api/chat", content=content, headers=headers, timeout=HANG_GUARD_S)
 
 
 def ask(client: httpx.Client, question: str = FIRST_QUESTION.text, **body: Any) -> dict[str, Any]:
-    """Ask a question, wait for its end and return the run."""
+    """Ask a question, wait for the end of the run and return it."""
     answered = client.post("/chat", json={"question": question, "stream": False, **body})
     assert answered.status_code == 200, answered.text
     view: dict[str, Any] = answered.json()
@@ -62,7 +64,7 @@ def ask(client: httpx.Client, question: str = FIRST_QUESTION.text, **body: Any) 
 
 
 def pdf_of(*lines: str) -> bytes:
-    """Return a PDF of one page."""
+    """Return a PDF with one page that contains these lines."""
     pdf = FPDF()
     pdf.add_page()
     pdf.set_font("Helvetica", size=12)
@@ -72,14 +74,16 @@ def pdf_of(*lines: str) -> bytes:
 
 
 def client_of(stack: LocalStack, who: SampleUser | str) -> httpx.Client:
-    """Return a client of the API for a person, or for the holder of a token."""
+    """Return a client of the API for a sample user, or for the bearer of a token."""
     token = who if isinstance(who, str) else stack.token(who)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
 
 
 def eventually(look: Callable[[], Value | None], what: str = "it") -> Value:
-    """Return the first truthy value. The time limit only ends broken runs."""
+    """Call `look` until it returns a true value, and return that value. The time limit is reached only if
+    something is broken.
+    """
     deadline = time.monotonic() + HANG_GUARD_S
     while not (value := look()):
         assert time.monotonic() < deadline, f"{what} did not come to pass"

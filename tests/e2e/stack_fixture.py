@@ -20,7 +20,7 @@ from local.run_all.stack_settings import Ports, StackSettings
 from tests.e2e.access.people import PEOPLE
 from tests.free_ports import find_free_port
 
-# A run that is out of time answers with less, which tests that are not about time must not see.
+# A run without time left gives a shorter answer, which would break tests that don't test time limits.
 PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 _starting = threading.RLock()
@@ -100,7 +100,7 @@ _running: list[SharedStack] = []
 
 
 def environment_without_model() -> dict[str, str]:
-    """Return this process's environment without the model endpoint of the person who runs the tests.
+    """Return this process's environment without the model endpoint that its user may have configured.
 
     The directory knows the people of the tests of access, too, and answers can be shared.
     """
@@ -128,5 +128,5 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStack]:
     with SharedStack(settings_for(folder), PATIENT, environment_without_model()) as running:
         bring_samples(running, ProgressBar())
         _running.append(running)
-        yield running  # the first to start is torn down last
+        yield running  # this fixture starts first, so it is torn down last
         _running.clear()

@@ -1,4 +1,4 @@
-"""Direct access to a running stack: states and index rows without the app, and changes of blobs."""
+"""Direct access to a running stack: document states and index rows without the app, and changes of blobs."""
 
 import asyncio
 import hashlib
@@ -18,15 +18,15 @@ from shared.platform.search import IndexRow, SearchRequest
 from shared.platform.settings import load_settings
 from shared.wiring import Services, build_services
 
-HANG_GUARD_S = 300.0  # also while a host is killed again and again on a slow machine
+HANG_GUARD_S = 300.0  # enough even if a host is killed repeatedly on a slow machine
 _POLL_S = 0.1
-_TIMES = ("upload_date",)  # what differs between two runs of the same
+_TIMES = ("upload_date",)  # fields that differ between two runs with the same input
 _TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "wish", "settled"}
 
 
 @asynccontextmanager
 async def services_of(stack: LocalStack) -> AsyncIterator[Services]:
-    """Yield the stack's storage, indexes and models, with the host's own settings."""
+    """Yield services for the stack's storage, indexes and models, with the settings of the host."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in stack.app_settings.items():
             patch.setenv(name, value)
@@ -38,14 +38,14 @@ async def services_of(stack: LocalStack) -> AsyncIterator[Services]:
 
 
 async def drop_file(services: Services, name: str, content: bytes, acl: str = "*") -> None:
-    """Put a version of a document into the container."""
+    """Write a version of a document to the container."""
     await services.blobs.write(DOCUMENTS, name, content, metadata={"acl": acl})
 
 
 async def until(
     services: Services, doc_id: str, what: str, is_so: Callable[[DocumentState], bool]
 ) -> DocumentState:
-    """Return the document's state once the condition holds."""
+    """Wait until a condition on the document's state is true, and return the state."""
     deadline = time.monotonic() + HANG_GUARD_S
     state = None
     while time.monotonic() < deadline:
@@ -57,7 +57,9 @@ async def until(
 
 
 async def until_current(services: Services, name: str, content: bytes) -> DocumentState:
-    """Return the document's state once exactly this content was ingested last, successfully or not."""
+    """Wait until exactly this content was ingested last, successfully or not, and return the document's
+    state.
+    """
     wanted = hashlib.sha256(content).hexdigest()
 
     def is_current(state: DocumentState) -> bool:
@@ -68,7 +70,7 @@ async def until_current(services: Services, name: str, content: bytes) -> Docume
 
 
 async def until_gone(services: Services, name: str) -> None:
-    """Wait until no data of the document is left."""
+    """Wait until all data of the document is deleted."""
     deadline = time.monotonic() + HANG_GUARD_S
     while (state := await services.documents.get(document_id(name))) is not None:
         assert time.monotonic() < deadline, f"{name} was not forgotten: {state!r}"
@@ -82,7 +84,7 @@ async def blocks_of(services: Services, name: str) -> list[IndexRow]:
 
 
 async def everything(services: Services) -> dict[str, object]:
-    """Return rows of both indexes, states, pictures and work files, without times."""
+    """Return the rows of both indexes, the states, the pictures and the work files, without times."""
     return {
         "blocks": [row async for row in all_rows(services.content_index, "block_id", ())],
         "documents": [

@@ -1,4 +1,4 @@
-"""`python -m tests.endpoint_kinds`: the local model server with the knobs of this package."""
+"""`python -m tests.endpoint_kinds`: run the local model server with the knobs of this package."""
 
 import os
 
@@ -6,7 +6,7 @@ from local.loopback import bind, serve
 from local.model_server.__main__ import read_arguments
 
 if __name__ == "__main__":
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy is loaded
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # must be set before numpy is imported
     arguments = read_arguments()
     with bind(arguments.port) as listener:
         from local.model_server.app import create_app

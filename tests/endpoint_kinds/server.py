@@ -1,5 +1,5 @@
-"""The local model server as an endpoint that lacks parts of the protocol. Its knobs extend those of the
-server.
+"""The local model server in the role of endpoints that lack parts of the protocol. Its knobs extend those of
+the model server.
 
 Refusals are worded as by real servers, by `dialect`; docs/models.md has the table of servers.
 
@@ -52,7 +52,8 @@ class Kind(BaseModel):
 
 
 def parse_kind(full: str) -> tuple[Kind, str]:
-    """Return the kind that a model's name requests, and the name with the remaining knobs.
+    """Split a model name into the kind of endpoint that it requests, and a model name with the remaining
+    knobs.
 
     Raises:
         ValidationError: a value is misspelt.
@@ -65,7 +66,9 @@ def parse_kind(full: str) -> tuple[Kind, str]:
 
 
 class EndpointServer(ModelServer):
-    """A model server that refuses the features its kind lacks, and replies like that kind of endpoint."""
+    """A model server that rejects the features that its kind lacks, and replies like an endpoint of that
+    kind.
+    """
 
     def knobs_of(self, model: str, *served: str) -> Knobs:
         return super().knobs_of(parse_kind(model)[1], *served)
@@ -107,7 +110,7 @@ def _format(request: ChatRequest) -> str | None:
     return request.response_format.type if request.response_format else None
 
 
-# The request field of each part, and a function that returns whether a request uses the part.
+# The request field of each part, and a function that checks whether a request uses the part.
 _PLACES: dict[str, tuple[str, Callable[[ChatRequest], bool] | None]] = {
     "json_schema": ("response_format", lambda one: _format(one) == "json_schema"),
     "json_object": ("response_format", lambda one: _format(one) == "json_object"),
@@ -119,7 +122,7 @@ _ROUTER_PHRASES = {"images": "image input", "system": "the role system", "tools"
 
 
 def refusal_of_chat(request: ChatRequest, kind: Kind) -> ApiError | None:
-    """Return the reason why the endpoint refuses the request, or None if it supports all features in it."""
+    """Return the error for the first unsupported feature that the request uses, or None."""
     for name in kind.without:
         param, is_used = _PLACES.get(name, (name, None))
         if is_used(request) if is_used else getattr(request, name, None) is not None:
@@ -128,7 +131,7 @@ def refusal_of_chat(request: ChatRequest, kind: Kind) -> ApiError | None:
 
 
 def refusal_of_embedding(request: EmbeddingRequest, kind: Kind) -> ApiError | None:
-    """Return the reason why the endpoint refuses the request, or None if it supports all features in it."""
+    """Return the error for the first unsupported feature that the request uses, or None."""
     if "base64" in kind.without and request.encoding_format == "base64":
         return _refusal("base64", "encoding_format", kind.dialect)
     if "dimensions" in kind.without and request.dimensions is not None:
@@ -146,7 +149,7 @@ def without_ignored(request: ChatRequest, kind: Kind) -> ChatRequest:
 
 
 def decorated(reply: Reply, kind: Kind) -> Reply:
-    """Return the reply as written by a model that adds chatter or thinks aloud."""
+    """Return the reply as a model would write it that adds chatter or thinks aloud."""
     if reply.tool_call or reply.refusal:
         return reply
     text = reply.text
@@ -156,7 +159,7 @@ def decorated(reply: Reply, kind: Kind) -> Reply:
 
 
 class _OtherShapeError(ApiError):
-    """An error in the format of servers that resemble OpenAI's only roughly."""
+    """An error in the format of servers that only roughly resemble OpenAI's API."""
 
     def __init__(self, status: int, body: Json) -> None:
         super().__init__(status, "")

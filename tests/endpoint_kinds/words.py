@@ -1,4 +1,4 @@
-"""Conversion of schemas and tools in a prompt back to fields of the request. Pure.
+"""Converts schemas and tools that are described in a prompt back to fields of the request. Pure.
 
 An application does so where an endpoint takes neither. What is recognised is a convention that any
 application could use:
@@ -48,7 +48,7 @@ class _Calls(Body):
 
 
 def call_in_words(reply: Reply) -> Reply:
-    """Return the reply with its call as text, if it has one."""
+    """Return the reply with its tool call, if any, written as text."""
     if reply.tool_call is None:
         return reply
     try:
@@ -61,7 +61,9 @@ def call_in_words(reply: Reply) -> Reply:
 
 
 def in_fields(request: ChatRequest) -> ChatRequest:
-    """Return the request as it would be if the endpoint supported schemas, tools and system messages."""
+    """Return the request that a client would send to an endpoint which supports schemas, tools and system
+    messages.
+    """
     first, *others = request.messages
     if first.role == "user" and (match := _INSTRUCTIONS.match(first.text)):
         parts = [part for part in first.content if part.type != "text"]
@@ -89,13 +91,17 @@ def in_fields(request: ChatRequest) -> ChatRequest:
 
 
 def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Drop messages that repeat the task: the last user message with an element is the task."""
+    """Drop the messages after the last user message that contains an element, because they only repeat the
+    task.
+    """
     ends = [at for at, one in enumerate(messages, 1) if one.role == "user" and _ELEMENT.search(one.text)]
     return messages[: ends[-1]] if ends else messages
 
 
 def _with_calls_and_results(message: Message) -> Iterator[Message]:
-    """Yield the message with an answer's calls in their field, and each result as a tool message."""
+    """Yield the message with tool calls moved from the text to their field, and each tool result as a tool
+    message.
+    """
     if message.role == "assistant" and (start := message.text.find(_CALLS)) >= 0:
         try:
             tool_calls = _Calls.model_validate_json(message.text[start:]).tool_calls

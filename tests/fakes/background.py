@@ -1,4 +1,4 @@
-"""Helpers that wait for background tasks, which no response waits for."""
+"""A helper that waits for background tasks, which no response waits for."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Blobs in memory."""
+"""A blob store in memory."""
 
 import hashlib
 import mimetypes
@@ -23,7 +23,7 @@ class _Blob:
 
 
 class InMemoryBlobStore(BlobStore):
-    """A blob store in memory. Containers are created with their first blob, so that tests need no set-up."""
+    """A blob store in memory. A container is created with its first blob, so that tests need no set-up."""
 
     def __init__(self) -> None:
         self.containers: dict[str, dict[str, _Blob]] = {}

@@ -15,7 +15,7 @@ from tests.fakes.table import InMemoryTable
 
 @dataclass
 class Said:
-    """A sent message. `lines` and `pieces` are the intermediate states that users saw."""
+    """A message that the bot sent. `lines` and `pieces` are the intermediate states that users saw."""
 
     conversation: BotConversation
     reply: BotReply
@@ -25,8 +25,8 @@ class Said:
 
 
 class RecordingOutbox(BotOutbox):
-    """An outbox that keeps sent messages. `fails_with` are errors for the next calls that send a complete
-    message.
+    """An outbox that records sent messages. `fails_with` contains errors for the next calls that send a
+    complete message.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class RecordingOutbox(BotOutbox):
         return f"message-{next(self._numbers)}"
 
     def keep(self, message: Said, message_id: str = "") -> str:
-        """Add a message, or replace the message with this id."""
+        """Record a new message, or replace the message with this id."""
         if self.fails_with:
             raise self.fails_with.pop(0)
         if message_id in self._shown:
@@ -71,7 +71,7 @@ class RecordingOutbox(BotOutbox):
 
 
 class RecordingStream(BotStream):
-    """A message that grows in personal chats, as in real channels."""
+    """A streamed message for personal chats, which grows as in real channels."""
 
     def __init__(self, outbox: RecordingOutbox, message: Said, message_id: str) -> None:
         self._outbox = outbox
@@ -122,8 +122,8 @@ class InMemoryBotTurnStore(BotTurnStore):
 
 
 class RecordingOrchestrations(Instances):
-    """Records the orchestrations that were started, notified and stopped. Orchestrations in `dead` write
-    nothing more.
+    """A recorder of the orchestrations that were started, notified and stopped. Orchestrations in `dead`
+    write nothing more.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class InMemoryDirectory(GroupDirectory):
         return self.groups[user_id]
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return a member without department, unless `people` has another entry."""
+        """Return the person, who is a member without a department unless `people` has another entry."""
         if self.fails_with is not None:
             raise self.fails_with
         if user_id not in self.groups:
@@ -40,7 +40,7 @@ class InMemoryDirectory(GroupDirectory):
         return {group: self.display_names.get(group, group) for group in await self.groups_of(user_id)}
 
     async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the entries of `names`, and users with groups."""
+        """Return the entries of `names` that equal the text, and the user with this id."""
         if self.fails_with is not None:
             raise self.fails_with
         if text in self.groups:

@@ -8,7 +8,9 @@ OPEN = DocumentRow((("*",),))
 
 
 class FixedRows(DocumentRows):
-    """Rows by document. `others` is the row of every other document; None = no row."""
+    """The rows of documents, by id. `others` is the row of every other document; None means that it has
+    none.
+    """
 
     def __init__(
         self, rows: Mapping[str, DocumentRow | None] | None = None, *, others: DocumentRow | None = OPEN

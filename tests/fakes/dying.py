@@ -1,4 +1,4 @@
-"""A process that dies at one of its calls: before the call has any effect, or right after it."""
+"""A process that dies at one of its calls, either before the call has any effect or right after it."""
 
 import inspect
 from collections.abc import Collection, Mapping
@@ -9,11 +9,11 @@ from shared.wiring import Services
 
 
 class Died(BaseException):
-    """The death of the process, which no `except` of the app catches."""
+    """The death of the process. It is a BaseException, so that no `except` clause of the app catches it."""
 
 
 class Death:
-    """The death of a process at call number `at`, counted from 0. A dead process makes no more calls."""
+    """The death of a process at call number `at`, counted from 0. Later calls raise as well."""
 
     def __init__(self, at: int, *, is_behind: bool = False) -> None:
         self.calls: list[str] = []
@@ -21,8 +21,8 @@ class Death:
         self._is_behind = is_behind
 
     def mortal(self, services: Services, methods: Mapping[str, Collection[str]]) -> Services:
-        """Return services of a process that will die. Only calls of the given methods are counted; without
-        methods, all calls are.
+        """Return the services of a process that will die. Only calls of the given methods count, by port; an
+        empty collection means all methods of the port.
         """
         ports: dict[str, Any] = {
             name: Mortal(getattr(services, name), names, self) for name, names in methods.items()

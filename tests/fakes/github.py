@@ -1,4 +1,4 @@
-"""GitHub for tests: the part of its REST API that the tool `github` uses, over real HTTP.
+"""A GitHub server for tests: the part of the REST API that the tool `github` uses, over real HTTP.
 
 Source: docs.github.com, REST API version 2022-11-28.
 """
@@ -13,7 +13,7 @@ FILES = {"docs/guide.md": b"# Guide\n\nThe valve opens at 6.5 bar.\n", BINARY: b
 
 
 class GithubServer:
-    """A server with the repositories contoso/app and contoso/secret, on a free port. An async context
+    """A server with the repositories contoso/app and contoso/secret, on a free port. It is an async context
     manager.
     """
 
@@ -52,8 +52,8 @@ class GithubServer:
             raise web.HTTPUnauthorized
 
     async def _search(self, request: web.Request) -> web.Response:
-        """Search like the real API, which widens a search with each qualifier and returns results from
-        elsewhere.
+        """Search like the real API: additional qualifiers widen the search, so results may come from other
+        repositories.
         """
         self._enter(request)
         if request.match_info["what"] == "code":
@@ -88,7 +88,7 @@ class GithubServer:
     async def _issue(self, request: web.Request) -> web.Response:
         self._enter(request)
         number = int(request.match_info["number"])
-        if number == 9:  # transferred, and followed by the API itself
+        if number == 9:  # a transferred issue, for which the real API follows the redirect
             return web.json_response(_issue("contoso/secret", 9))
         if number != 7:
             raise web.HTTPNotFound

@@ -1,4 +1,4 @@
-"""A stand-in for Microsoft Graph, and for the endpoint that issues tokens for the app's identity, over HTTP.
+"""A stand-in over HTTP for Microsoft Graph, and for the endpoint that issues tokens for the app's identity.
 
 As Graph does it: pages, the headers that casting to groups wants, errors in its words. Troubles on demand.
 """
@@ -20,7 +20,7 @@ _MOST = 999
 
 @dataclass(frozen=True)
 class Trouble:
-    """A response returned once instead of the regular one; `delay_s` delays any response."""
+    """A response that replaces the regular one once. `delay_s` delays the response."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -29,8 +29,8 @@ class Trouble:
 
 
 class GraphServer(HttpServer):
-    """A server that knows the people in `groups`. A context manager; `troubles` are
-    returned first, in order.
+    """A server with the people in `groups`. It is a context manager; `troubles` are returned first, in
+    order.
     """
 
     def __init__(self, groups: Mapping[str, list[str]]) -> None:
@@ -41,13 +41,15 @@ class GraphServer(HttpServer):
         self.display_names: dict[str, str] = {}
         self.troubles: list[Trouble] = []
         self.always: Trouble | None = None
-        self.next_link: str | None = None  # instead of the right one
+        self.next_link: str | None = None  # replaces the correct link to the next page
         self.asked: list[str] = []
         self.tokens_given = 0
 
     @property
     def settings(self) -> dict[str, str]:
-        """The app's settings for this server. As on App Service, tokens come from a URL with a secret."""
+        """The app settings for this server. As on App Service, tokens come from a URL that requires a
+        secret.
+        """
         return {
             "GRAPH_ENDPOINT": self.url,
             "IDENTITY_ENDPOINT": f"{self.url}/msi/token",
@@ -77,7 +79,9 @@ class GraphServer(HttpServer):
         return self._page(user_id, query, headers) if parts.path.endswith(_MEMBERS) else person
 
     def _list(self, is_of_people: bool, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
-        """Return people or groups by a filter for equal values, or by a search for beginnings of words."""
+        """Return the people or groups that match a filter for equal values, or a search for prefixes of
+        words.
+        """
         rows = [{"id": one, "displayName": name} for name, ids in self.names.items() for one in ids]
         rows = [person for person in self.people.values() if "id" in person] if is_of_people else rows
         if "$filter" in query:
@@ -122,7 +126,7 @@ class GraphServer(HttpServer):
             ],
         }
         if start + size < len(groups):
-            # Signs are quoted as Graph does it; only the same address leads on.
+            # The characters are escaped as by Graph, because the app must request exactly this URL.
             fields = query["$select"].replace(",", "%2c")
             rest = f"%24select={fields}&%24top={size}&%24count=true&%24skiptoken={start + size}"
             body["@odata.nextLink"] = self.next_link or f"{self.url}/v1.0/users/{user_id}{_MEMBERS}?{rest}"
@@ -130,5 +134,5 @@ class GraphServer(HttpServer):
 
 
 def error_answer(status: int, code: str) -> Answer:
-    """Return an error as Graph words it."""
+    """Return an error in the format of Graph."""
     return json_answer({"error": {"code": code, "message": code}}, status)

@@ -23,7 +23,7 @@ from shared.platform.search import FacetValue, IndexRow, SearchIndex, SearchPage
 
 
 class LocalSearchIndex(SearchIndex):
-    """One index of the local engine. Its files are deleted with it.
+    """An index of the local engine, whose files are deleted with it.
 
     Args:
         definition: as `shared/retrieval/schema.py` makes it; rows must fit it.
@@ -79,7 +79,7 @@ class LocalSearchIndex(SearchIndex):
             raise DependencyError(f"{len(failed)} of {len(rows)} rows were not written: {failed[0]}")
 
 
-_MEMORY = Path("/dev/shm")  # a commit to a disk waits for it
+_MEMORY = Path("/dev/shm")  # in memory, because commits to a disk are slow
 
 
 def _create(definition: IndexDefinition, folder: Path) -> Index:

@@ -28,7 +28,7 @@ Reply = BaseModel | str | GroundworkError
 
 
 class ScriptedChatModel(ChatModel):
-    """A chat model that answers each call with the next reply, or with the result of a function of the
+    """A chat model that returns the next scripted reply for each call. A reply may be a function of the
     prompt.
     """
 
@@ -54,7 +54,7 @@ class ScriptedChatModel(ChatModel):
         reply = self._next(prompt)
         self._turn = reply if isinstance(reply, ModelTurn) else None
         text = self._turn.text if self._turn else str(reply)
-        for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
+        for start in range(0, len(text), 7):  # pieces of this length split words and tags anywhere
             yield text[start : start + 7]
 
     async def stream_output(
@@ -74,7 +74,8 @@ class ScriptedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """Yield the reply to the prompt `answer` in pieces. A text becomes a turn without tool calls.
+        """Yield the reply to the prompt `answer` in pieces. A reply that is text becomes a turn without tool
+        calls.
 
         The turns of sub-agents come from `subagent_turn`.
         """
@@ -119,13 +120,13 @@ class ScriptedChatModel(ChatModel):
 
 
 def scripted(model: ChatModel) -> ScriptedChatModel:
-    """Return a model of `fake_services` with its actual type, to inspect its prompts."""
+    """Return a model of `fake_services` with its concrete type, so that tests can inspect its prompts."""
     assert isinstance(model, ScriptedChatModel)
     return model
 
 
 class NoConversations(ChatModel):
-    """Base class of fake models that support neither conversations nor reports."""
+    """A base class for fake models that support neither conversations nor reports."""
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
@@ -144,8 +145,8 @@ class NoConversations(ChatModel):
 
 
 class HashingEmbedder(Embedder):
-    """An embedder whose vectors are similar for texts that share words. Deterministic;
-    vectors have length 1.
+    """An embedder whose vectors are similar for texts that share words. It is deterministic, and vectors have
+    length 1.
     """
 
     def __init__(self, dimensions: int = 64) -> None:

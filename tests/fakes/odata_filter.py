@@ -1,4 +1,5 @@
-"""OData filters over rows in memory, limited to the forms that the application writes; others are refused.
+"""OData filters over rows in memory. Only the forms that the application writes are supported; others raise
+an error.
 
 Grammar: comparisons, `search.in`, `collection/any(x: …)`, `and`, `or`, `not`, parentheses.
 """
@@ -31,7 +32,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 
 @lru_cache(maxsize=256)
 def compile_filter(text: str | None) -> Condition:
-    """Compile the filter to a function of a row; None matches every row."""
+    """Compile the filter to a predicate on rows. A filter of None matches every row."""
     if text is None:
         return lambda row: True
     return _Parser(text).parse()
@@ -120,7 +121,8 @@ class _Parser:
             return float(text)
         if kind == "time":
             return text
-        if kind == "name" and text == "datetime":  # of tables: datetime'2026-03-01T12:00:00Z'
+        # in filters of tables, such as datetime'2026-03-01T12:00:00Z'
+        if kind == "name" and text == "datetime":
             return datetime.fromisoformat(str(self._value()))
         if kind == "name" and text in _CONSTANTS:
             return _CONSTANTS[text]

@@ -1,4 +1,4 @@
-"""Plans as a model would write them, for tests that describe a plan by its stored form."""
+"""Model replies for plans that tests describe in their stored form."""
 
 from shared.answering.plan_reply import TYPES, PlanDetails, PlanReply
 from shared.runs.plan import QuestionPlan
@@ -7,7 +7,7 @@ KINDS = {types: kind for kind, types in TYPES.items()}
 
 
 def plan_reply(plan: QuestionPlan) -> PlanReply:
-    """Return the reply that becomes the plan.
+    """Return the model's reply that the app converts to this plan.
 
     Raises:
         KeyError: no reply has this type together with this intent.

@@ -1,4 +1,4 @@
-"""A search index that records its queries and answers with given pages."""
+"""A search index that records its queries and returns given pages."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequ
 
 
 class RecordingIndex(SearchIndex):
-    """An index that answers each search with the next page; the last page is repeated."""
+    """An index that returns the next given page for each search, and repeats the last one."""
 
     def __init__(self, *pages: SearchPage) -> None:
         self.requests: list[SearchRequest] = []

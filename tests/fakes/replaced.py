@@ -1,10 +1,10 @@
-"""Wrapper that replaces some methods of a port and passes all other calls to it."""
+"""A wrapper that replaces some methods of a port and forwards all other calls to it."""
 
 from typing import Any
 
 
 class Replaced:
-    """Wrapper of a port in which the given methods are replaced."""
+    """A wrapper of a port in which the given methods are replaced."""
 
     def __init__(self, inner: object, **methods: Any) -> None:
         self._inner = inner

@@ -20,7 +20,7 @@ _REQUIRED: dict[EventName, dict[str, Any]] = {
 
 
 def run_event(name: EventName, **data: Any) -> RunEvent:
-    """Return an event with these fields, and arbitrary values for other required fields."""
+    """Return an event with these fields. Other required fields get arbitrary values."""
     required = {} if "state" in data else _REQUIRED.get(name, {})
     return parse_event(json.dumps({"name": name, "data": {**required, **data}}))
 
@@ -56,7 +56,7 @@ class InMemoryRunLog(RunLog):
         return [event for event in self.lines(run_id) if event.name.isupper()]
 
     def lines(self, run_id: str) -> list[RunEvent]:
-        """Return all lines of a run's journal, for assertions."""
+        """Return all lines of a run's journal, public or not, for assertions."""
         return [parse_event(line) for line in self._find(run_id).decode().split("\n")[:-1]]
 
     def cut_last(self, run_id: str) -> None:

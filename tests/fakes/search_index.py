@@ -18,12 +18,12 @@ from shared.platform.search import (
 )
 from tests.fakes.odata_filter import compile_filter
 
-RRF_K = 60  # the service's
+RRF_K = 60  # same value as in the service
 _WORD = re.compile(r"[^\W-]+(?:\.[^\W\d-]+)*")  # as the Unicode rules: "manual.pdf" and "a_b" stay whole
 
 
 class InMemorySearchIndex(SearchIndex):
-    """Rows by key. Text matches by whole words, vectors by cosine; both are fused by rank."""
+    """An index of rows by key. Text matches by whole words, vectors by cosine; both are fused by rank."""
 
     def __init__(self, key_field: str) -> None:
         self.rows: dict[str, IndexRow] = {}
@@ -59,7 +59,7 @@ class InMemorySearchIndex(SearchIndex):
 
 
 class InMemorySearchAdmin(SearchAdmin):
-    """An administrator that stores definitions by name."""
+    """A fake administration of indexes, which stores definitions by name."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, IndexRow] = {}
@@ -95,7 +95,9 @@ def _matching(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexR
 
 
 def _occurring(query_words: set[str], words: set[str]) -> set[str]:
-    """Return the query words that occur in a row. `manu*` matches words with this prefix."""
+    """Return the query words that occur in a row. A word such as `manu*` matches all words with this
+    prefix.
+    """
     return {
         one
         for one in query_words
@@ -115,7 +117,7 @@ def _nearest(rows: list[IndexRow], query: VectorQuery) -> list[tuple[IndexRow, f
 
 
 def _score(left: Sequence[float], right: Sequence[float]) -> float:
-    """Return the service's score of a vector query: 1 / (1 + distance), distance = 1 - cosine."""
+    """Return the score that the service gives a vector: 1 / (1 + distance), where distance = 1 - cosine."""
     lengths = math.hypot(*left) * math.hypot(*right)
     cosine = sum(a * b for a, b in zip(left, right, strict=True)) / lengths if lengths else 0.0
     return 1 / (2 - cosine)

@@ -40,7 +40,7 @@ LEAST_ENVIRONMENT = {
 
 
 def fake_settings(**changes: Any) -> Settings:
-    """Return settings that reach no service, whatever the environment contains."""
+    """Return settings that connect to no service, regardless of the environment."""
     values: dict[str, Any] = {
         "azure_search_endpoint": "http://127.0.0.1:1",
         "azure_search_api_key": "key",
@@ -57,9 +57,11 @@ def fake_settings(**changes: Any) -> Settings:
 
 
 def fake_services(**replacements: Any) -> Services:
-    """Return fakes of every port. Pass those that a test inspects by name."""
+    """Return services with a fake for every port. Fakes that a test needs to inspect can be passed by
+    name.
+    """
     parts: dict[str, Any] = {
-        # Scores of these fakes are low: every question would get a sub-agent.
+        # Scores of these fakes are so low that every question would start a sub-agent.
         "settings": fake_settings(subagents_enabled=False),
         "content_index": InMemorySearchIndex("block_id"),
         "documents_index": InMemorySearchIndex("doc_id"),

@@ -1,4 +1,4 @@
-"""A Microsoft 365 tenant over HTTP: Graph and SharePoint REST as the synchronisation reads them.
+"""A Microsoft 365 tenant over HTTP: the parts of Graph and SharePoint REST that the synchronisation reads.
 
 Two origins with their own audiences, as in reality: a token for Graph is refused by SharePoint. Changes of
 permissions may be left out of the delta, and any request can be answered by a fault instead.
@@ -22,7 +22,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """A response returned instead of the regular one to the next `times` requests whose URL contains `to`."""
+    """A response that replaces the regular one for the next `times` requests whose URL contains `to`."""
 
     to: str
     status: int
@@ -32,12 +32,12 @@ class Fault:
 
 @dataclass
 class FakeItem:
-    """A file or folder. If `permissions` is None, its parent's apply."""
+    """A file or folder. If `permissions` is None, it inherits those of its parent."""
 
     item_id: str
     name: str
     parent_id: str | None
-    content: bytes | None = None  # None = a folder
+    content: bytes | None = None  # None for a folder
     permissions: list[Entry] | None = None
     version: int = 1
     has_hash: bool = True
@@ -55,7 +55,7 @@ class FakeDrive:
     owner: str | None = None
     items: dict[str, FakeItem] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    oldest_token: int = 0  # older ones are answered with 410
+    oldest_token: int = 0  # requests with older tokens get a 410
 
     @property
     def root_id(self) -> str:
@@ -63,7 +63,7 @@ class FakeDrive:
 
 
 class SharePointServer:
-    """The tenant. A context manager."""
+    """The server of a tenant. It is a context manager."""
 
     def __init__(self) -> None:
         self.users: dict[str, str] = {}  # user principal name -> object id
@@ -74,7 +74,7 @@ class SharePointServer:
         self.faults: list[Fault] = []
         self.page_size = 100
         self.requests: list[str] = []
-        self.leaks: list[str] = []  # tokens that reached a place they aren't meant for
+        self.leaks: list[str] = []  # tokens that were sent to the wrong server
         self.on_request: Callable[[str], None] = lambda _: None
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._tickets: dict[str, tuple[bytes, float]] = {}
@@ -82,7 +82,7 @@ class SharePointServer:
         self._graph = HttpServer(self._answer_graph)
         self._sites = HttpServer(self._answer_site)
 
-    # The tenant's contents
+    # Contents of the tenant
 
     def drive(
         self,
@@ -92,7 +92,7 @@ class SharePointServer:
         kind: str = "documentLibrary",
         owner: str = "",
     ) -> FakeDrive:
-        """Add a library whose root has no readers."""
+        """Add a library whose root folder has no readers."""
         drive = FakeDrive(f"drive{len(self.drives)}", site, name, kind, owner or None)
         drive.items[drive.root_id] = FakeItem(drive.root_id, "root", None, permissions=[])
         drive.log.append(drive.root_id)
@@ -102,7 +102,7 @@ class SharePointServer:
     def folder(
         self, drive: FakeDrive, name: str, parent: str = "", permissions: list[Entry] | None = None
     ) -> str:
-        """Add a folder; return its id."""
+        """Add a folder and return its id."""
         return self._add(drive, FakeItem("", name, parent or drive.root_id, permissions=permissions))
 
     def file(
@@ -114,7 +114,7 @@ class SharePointServer:
         permissions: list[Entry] | None = None,
         **facets: Any,
     ) -> str:
-        """Add a file; return its id."""
+        """Add a file and return its id."""
         item = FakeItem("", name, parent or drive.root_id, content, permissions, facets=facets)
         return self._add(drive, item)
 
@@ -125,13 +125,15 @@ class SharePointServer:
         return item.item_id
 
     def touch(self, drive: FakeDrive, item_id: str) -> None:
-        """Report an item in the next delta."""
+        """Report an item in the next delta response."""
         drive.log.append(item_id)
 
     def share(
         self, drive: FakeDrive, item_id: str, permissions: list[Entry] | None, *, reported: bool = True
     ) -> None:
-        """Set an item's own permissions. With `reported` False, delta doesn't report the change."""
+        """Set an item's own permissions. If `reported` is False, the delta response doesn't contain the
+        change.
+        """
         drive.items[item_id].permissions = permissions
         if reported:
             self.touch(drive, item_id)
@@ -143,18 +145,18 @@ class SharePointServer:
         self.touch(drive, item_id)
 
     def rename(self, drive: FakeDrive, item_id: str, name: str) -> None:
-        """Rename an item. Descendants aren't reported."""
+        """Rename an item. The delta response doesn't contain its descendants."""
         item = drive.items[item_id]
         item.name, item.version = name, item.version + 1
         self.touch(drive, item_id)
 
     def move(self, drive: FakeDrive, item_id: str, parent: str) -> None:
-        """Move an item. Descendants aren't reported."""
+        """Move an item. The delta response doesn't contain its descendants."""
         drive.items[item_id].parent_id = parent
         self.touch(drive, item_id)
 
     def delete(self, drive: FakeDrive, item_id: str, *, reported: bool = True) -> None:
-        """Delete an item with its descendants. Delta reports only the item."""
+        """Delete an item with its descendants. The delta response contains only the item."""
         for child in [one.item_id for one in drive.items.values() if one.parent_id == item_id]:
             self.delete(drive, child, reported=False)
         del drive.items[item_id]
@@ -162,7 +164,7 @@ class SharePointServer:
             self.touch(drive, item_id)
 
     def readers(self, drive: FakeDrive, item_id: str) -> set[str]:
-        """Return the people to whom SharePoint grants access, without using any code of the app."""
+        """Return the people to whom SharePoint grants access. This uses no code of the app."""
         people: set[str] = {drive.owner} if drive.owner else set()
         for entry in self._effective(drive, item_id):
             if not {"read", "write", "owner"} & set(entry.get("roles", ())):
@@ -208,7 +210,7 @@ class SharePointServer:
             item = drive.items[item.parent_id]
         return item.permissions or []
 
-    # Addresses
+    # URLs and settings
 
     @property
     def graph(self) -> str:
@@ -216,11 +218,11 @@ class SharePointServer:
 
     @property
     def host(self) -> str:
-        """The SharePoint host's origin."""
+        """The origin of the SharePoint host."""
         return self._sites.url
 
     def settings(self, *addresses: str) -> dict[str, Any]:
-        """Settings of the app for this tenant."""
+        """The app settings for this tenant."""
         return {
             "GRAPH_ENDPOINT": self.graph,
             "SHAREPOINT_LIBRARIES": ",".join(self.host + address for address in addresses),
@@ -233,10 +235,10 @@ class SharePointServer:
         return {"IDENTITY_ENDPOINT": f"{self.graph}/msi/token", "IDENTITY_HEADER": IDENTITY_HEADER}
 
     async def token(self, origin: str) -> str:
-        """Issue a token for an origin without a request to the identity endpoint."""
+        """Return a token for an origin, without a request to the identity endpoint."""
         return f"token-for-{origin}"
 
-    # Answers
+    # Responses
 
     def _answer_graph(self, request: Request) -> Answer:
         target, headers = request.target, request.headers
@@ -375,11 +377,11 @@ class SharePointServer:
         if len(body["requests"]) > 20:
             return error_answer(400, "BadRequest")
         responses = []
-        for request in reversed(body["requests"]):  # in any order
+        for request in reversed(body["requests"]):  # a batch may be processed in any order
             parts = urlsplit(request["url"])
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             status, headers, content = self._get(f"/v1.0{request['url']}", f"/v1.0{parts.path}", query)
-            self.requests.pop()  # the batch was one request
+            self.requests.pop()  # the parts of a batch count as one request
             responses.append(
                 {
                     "id": request["id"],
@@ -445,17 +447,17 @@ class SharePointServer:
 
 
 def user(user_id: str, *roles: str, **more: Any) -> Entry:
-    """Return an entry for a person."""
+    """Return a permission for a person."""
     return {"roles": list(roles or ("read",)), "grantedToV2": {"user": {"id": user_id}}, **more}
 
 
 def group(group_id: str, *roles: str) -> Entry:
-    """Return an entry for an Entra group."""
+    """Return a permission for an Entra group."""
     return {"roles": list(roles or ("read",)), "grantedToV2": {"group": {"id": group_id}}}
 
 
 def site_group(number: str, name: str = "HR Members", *roles: str) -> Entry:
-    """Return an entry for a group of the site."""
+    """Return a permission for a SharePoint group of the site."""
     return {
         "roles": list(roles or ("write",)),
         "grantedToV2": {"siteGroup": {"id": number, "displayName": name, "loginName": name}},
@@ -463,7 +465,7 @@ def site_group(number: str, name: str = "HR Members", *roles: str) -> Entry:
 
 
 def claim(login_name: str, *roles: str) -> Entry:
-    """Return an entry for a SharePoint claim."""
+    """Return a permission for a SharePoint claim."""
     return {
         "roles": list(roles or ("read",)),
         "grantedToV2": {"siteUser": {"id": "9", "loginName": login_name}},
@@ -471,7 +473,7 @@ def claim(login_name: str, *roles: str) -> Entry:
 
 
 def link(scope: str, people: Iterable[str] = ()) -> Entry:
-    """Return an entry for a sharing link."""
+    """Return a permission for a sharing link."""
     return {
         "roles": ["read"],
         "link": {"scope": scope, "type": "view"},

@@ -1,4 +1,4 @@
-"""Run records, threads, document states and messages in memory."""
+"""Fake stores in memory for run records, threads, document states and messages."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -43,13 +43,13 @@ class InMemoryThreadStore(ThreadStore):
 
     @property
     def thread_ids(self) -> set[str]:
-        """The ids of all threads that have a row or a turn, of any owner."""
+        """The ids of all threads of any owner that have a row or a turn."""
         contents = [json.loads(row["content"]) for row in self.table.rows.values() if "content" in row]
         return {content["thread_id"] for content in contents}
 
 
 class InMemoryTaskQueues(TaskQueues):
-    """Messages by queue, with their delays, which a test removes."""
+    """Queues of messages in memory, with their delays. Tests take messages out."""
 
     def __init__(self) -> None:
         self.messages: dict[str, list[tuple[str, float]]] = {}
@@ -82,11 +82,11 @@ class InMemoryDocumentStore(DocumentStore):
 
 
 class InMemoryPoisonQueues(PoisonQueues):
-    """Queues with the messages that a test adds."""
+    """Poison queues that contain the messages that a test adds."""
 
     def __init__(self) -> None:
         self.messages: list[PoisonMessage] = []
-        self.owners: list[str] = []  # of messages about threads and turns
+        self.owners: list[str] = []  # owners of the messages about threads and turns
 
     async def peek(self) -> list[PoisonMessage]:
         return list(self.messages)

@@ -1,4 +1,4 @@
-"""Quality records in memory."""
+"""A store of quality records in memory."""
 
 from shared.quality.models import QualityRecord
 from shared.quality.store import QualityStore

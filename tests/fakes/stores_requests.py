@@ -1,4 +1,4 @@
-"""Idempotency keys and user limits in memory."""
+"""Stores of idempotency keys and user limits in memory."""
 
 from shared.access.idempotency import IdempotencyStore
 from shared.access.user_limit_store import UserLimits, UserLimitStore
@@ -14,7 +14,7 @@ class InMemoryIdempotencyStore(IdempotencyStore):
 
 
 class InMemoryUserLimitStore(UserLimitStore):
-    """The real store over a table in memory. It counts reads and keeps the last write per person."""
+    """The real store over a table in memory. It counts reads and records the last write per person."""
 
     def __init__(self, table: InMemoryTable | None = None) -> None:
         self.table = table or InMemoryTable()

@@ -1,4 +1,4 @@
-"""The state of sub-agents that instances share, in memory."""
+"""A store in memory for the state of sub-agents that all instances share."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryControlStore(ControlStore):
-    """A single state; a write over a newer version is refused."""
+    """A store with a single state. A write based on an outdated revision raises ConflictError."""
 
     def __init__(self) -> None:
         super().__init__(InMemoryTable())

@@ -1,4 +1,4 @@
-"""A table in memory, with keys, etags, conditions and transactions like the service's."""
+"""A table in memory, with the same keys, etags, conditions and transactions as Azure Table Storage."""
 
 import itertools
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from tests.fakes.odata_filter import compile_filter
 
 
 class _Row(dict[str, Any]):
-    """An entity as the SDK returns it; its etag isn't a property."""
+    """An entity as the SDK returns it, whose etag is metadata and not a property."""
 
     def __init__(self, entity: Mapping[str, Any], etag: str) -> None:
         super().__init__({name: value for name, value in entity.items() if value is not None})
@@ -19,7 +19,7 @@ class _Row(dict[str, Any]):
 
 
 class InMemoryTable(Table):
-    """A table for the app's real stores."""
+    """A table in memory, for use by the app's real stores."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], _Row] = {}

@@ -9,7 +9,7 @@ Page = dict[str, Any]
 
 
 class SearchEngine:
-    """An instance of SearXNG, limited to its API, on a free port. An async context manager.
+    """A SearXNG instance, reduced to its JSON API, on a free port. It is an async context manager.
 
     Source: SearXNG, "Search API" and "settings.yml, search.formats".
     """
@@ -17,7 +17,9 @@ class SearchEngine:
     def __init__(
         self, pages: Sequence[Page] = (), *, formats: Sequence[str] = ("html", "json"), key: str | None = None
     ) -> None:
-        """Create an engine. `key` is expected in the header X-Api-Key, as by a gateway in front of it."""
+        """Create an engine. If `key` is set, requests must carry it in the header X-Api-Key, as for a
+        gateway.
+        """
         self.pages = list(pages)
         self.formats = formats
         self.key = key

@@ -1,4 +1,4 @@
-"""A web site for tests: scripted responses over real sockets, on host names that only tests resolve."""
+"""A web site for tests: scripted responses over real sockets, under host names that only tests resolve."""
 
 import asyncio
 import socket
@@ -19,7 +19,9 @@ def answer(body: bytes = b"", status: int = 200, kind: str = "text/html", **head
 
 
 class WebSite:
-    """A server with responses by path, which records every request line. An async context manager."""
+    """A server that returns responses by path and records every request line. It is an async context
+    manager.
+    """
 
     def __init__(self, answers: Answers) -> None:
         self.answers = dict(answers)
@@ -66,14 +68,14 @@ class WebSite:
             await writer.wait_closed()
 
     def allows(self, address: str, port: int) -> bool:
-        """Return whether the app's rule allows the address, or it is this server's;
-        tests inject this check.
+        """Return whether the app may connect to an address: the app's rule allows it, or it is this server's.
+        Tests inject this check.
         """
         return (address, port) == ("127.0.0.1", self.port) or may_dial(address, port)
 
 
 class SocketLog:
-    """The connections and name look-ups of this process, as reported by the interpreter."""
+    """The connections and name lookups of this process, as reported by Python's audit events."""
 
     def __init__(self) -> None:
         self.dialled: list[tuple[str, int]] = []
@@ -86,10 +88,10 @@ _INSTALLED: list[bool] = []
 
 @contextmanager
 def socket_log() -> Iterator[SocketLog]:
-    """Record every attempted connection, below all libraries (audit events of Python's sockets)."""
+    """Record every attempted connection and name lookup of this process, whatever library makes it."""
     import sys
 
-    if not _INSTALLED:  # an audit hook stays for the life of the process
+    if not _INSTALLED:  # an audit hook can't be removed, so it is installed only once
         sys.addaudithook(_note)
         _INSTALLED.append(True)
     log = SocketLog()
@@ -115,7 +117,7 @@ Names = Mapping[str, list[str] | Iterator[str]]
 
 
 def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
-    """Return a replacement of `socket.getaddrinfo` that knows the names of tests and IPv4 literals.
+    """Return a replacement for `socket.getaddrinfo` that resolves the names of tests and IPv4 literals.
 
     Args:
         names: addresses by name. An iterator yields a different address for each call, as in DNS rebinding.
@@ -127,7 +129,7 @@ def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
         name = host.decode() if isinstance(host, bytes) else str(host)
         _note("socket.getaddrinfo", (name,))
         if name not in names:
-            # accept every spelling of an address that inet_aton(3) accepts, so that no name server is asked
+            # Accepts every spelling of an address that inet_aton(3) accepts, so that no name server is asked.
             with suppress(OSError):
                 socket.inet_aton(name)
                 return real(host, service, *args, **options)

@@ -1,4 +1,4 @@
-"""Streamed chat completions as an endpoint of the OpenAI protocol writes them, for a scripted server."""
+"""Streamed chat completions for a scripted server, in the format of the OpenAI protocol."""
 
 import json
 from typing import Any
@@ -14,7 +14,9 @@ def words(text: str | None, *, ending: str = "stop") -> Answer:
 
 
 def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
-    """Return a turn that calls functions, each given as name and arguments as the model writes them."""
+    """Return a turn that calls functions, each given as its name and the arguments in the model's own
+    spelling.
+    """
     listed = [
         {
             "index": place,

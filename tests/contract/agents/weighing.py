@@ -1,4 +1,6 @@
-"""A tool that weighs, an agent that uses it through the real SDK, and the requests to its endpoint."""
+"""An agent with a tool that weighs things, run by the real SDK, and the requests that its endpoint
+received.
+"""
 
 import asyncio
 import json
@@ -23,7 +25,7 @@ class WeighParameters(Parameters):
 
 
 class Weigh(Tool):
-    """A tool that can be slow, return an error, or raise."""
+    """A tool that can be slow, return an error, or raise an exception."""
 
     name = "weigh"
     description = "Weigh a thing."
@@ -61,7 +63,7 @@ def sent(server: ScriptedServer) -> list[dict[str, Any]]:
 
 
 def results(server: ScriptedServer) -> list[dict[str, Any]]:
-    """Return the tools' results in the last request."""
+    """Return the tool results in the last request."""
     return [
         json.loads(message["content"])
         for message in sent(server)[-1]["messages"]

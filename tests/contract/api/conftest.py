@@ -1,4 +1,4 @@
-"""The API is tested over HTTP in this process, with the samples ingested."""
+"""Fixtures that test the API over HTTP in this process, with the samples ingested."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from tests.servers import ModelServer
 
 @pytest.fixture(scope="package")
 def app(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[SampleApp]:
-    """Yield the app with the samples, for all files of this package."""
+    """Yield the app with the samples, shared by all files of this package."""
     with sample_app(tmp_path_factory.mktemp("api"), model_server, sharing=True) as app:
         yield app

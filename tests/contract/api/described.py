@@ -13,7 +13,7 @@ JSON_TYPES = ("application/json", "application/problem+json")
 
 
 class Described:
-    """An API description. `seen` contains the checked calls, each with its status."""
+    """An API description that checks responses. `seen` contains the checked calls, each with its status."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
@@ -21,11 +21,13 @@ class Described:
         self.seen: set[tuple[str, int]] = set()
 
     def check(self, answer: httpx.Response) -> None:
-        """Raise AssertionError unless the response is as described. An event hook."""
+        """Raise AssertionError unless the response matches the description. This is an event hook of httpx
+        clients.
+        """
         answer.read()
         found = self.operation(answer.request.method, answer.request.url.raw_path.decode())
         if found is None:
-            return  # no call of the API: the host answers it
+            return  # the host answers this request, so it isn't a call of the API
         name, operation = found
         self.seen.add((name, answer.status_code))
         about = f"{name} {answer.status_code}"
@@ -35,12 +37,14 @@ class Described:
         self._check_content(described.get("content", {}), answer, about)
 
     def check_example(self, schema: Mapping[str, Any], media_type: str, example: Any, about: str) -> None:
-        """Raise AssertionError unless an example matches its schema; for a stream, its text must."""
+        """Raise AssertionError unless an example matches its schema. The example of a stream is the text of
+        its events.
+        """
         for body in _events(example) if media_type == STREAM_TYPE else [example]:
             self._validate(schema, body, about)
 
     def call_named(self, name: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
-        """Return path and method of a call, and its description."""
+        """Return the (path, method) of a call and its description."""
         paths = self._document["paths"]
         return next(
             ((path, method), call)
@@ -55,8 +59,8 @@ class Described:
             yield from methods.values()
 
     def operation(self, method: str, raw_path: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the operation that a request reaches, and its name. Literal paths precede those with
-        parameters.
+        """Return the name and description of the operation that a request reaches, or None. Literal paths
+        take precedence over those with parameters.
         """
         parts = raw_path.partition("?")[0].removeprefix("/api").rstrip("/").split("/")
         for path, methods in self._by_literals:
@@ -110,7 +114,8 @@ def _bodies(media_type: str, answer: httpx.Response) -> list[Any]:
 
 def _events(text: str) -> list[Any]:
     frames = [frame.split("\n") for frame in text.split("\n\n")]
-    # Split by line ends alone: a text may hold other characters that Python takes for some.
+    # Split at line feeds only, because str.splitlines also splits at other characters that a text may
+    # contain.
     return [
         dict(line.split(": ", 1) for line in lines)
         for lines in frames

@@ -17,7 +17,7 @@ from tests.fakes.table import InMemoryTable
 from tests.servers import Azurite, ModelServer, SearchServer, unique_name
 
 BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
-NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
+NOWHERE = "http://127.0.0.1:9"  # the discard port, on which no server listens
 
 MakeSettings = Callable[..., Settings]
 Connect = Callable[..., Connections]
@@ -25,7 +25,9 @@ Connect = Callable[..., Connections]
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Yield a function that connects by settings. All connections are closed at the end."""
+    """Yield a function that connects to the services in given settings. All connections are closed at the
+    end.
+    """
     opened: list[Connections] = []
 
     def make(**settings: Any) -> Connections:
@@ -38,7 +40,9 @@ async def connect() -> AsyncIterator[Connect]:
 
 
 def connect_search(server: SearchServer, connect: Connect) -> Connections:
-    """Return the connections, for async fixtures, which can't request `to_search` by name."""
+    """Return connections to the search server. Async fixtures use this function, because they can't request
+    `to_search` by name.
+    """
     return connect(azure_search_endpoint=server.endpoint, azure_search_api_key=server.api_key)
 
 
@@ -53,7 +57,7 @@ def table_name(stem: str) -> str:
 
 @pytest.fixture(params=BOTH)
 def table(request: pytest.FixtureRequest) -> Table:
-    """Return a table in memory, or a new table on Azurite. Stores behave the same over both."""
+    """Return a table in memory, or a new table on Azurite. Stores must behave the same on both."""
     if request.param == "in memory":
         return InMemoryTable()
     connections: Connections = request.getfixturevalue("to_storage")

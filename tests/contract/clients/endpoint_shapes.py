@@ -1,4 +1,4 @@
-"""Shapes of model endpoints: authentication, and missing parts of the protocol."""
+"""Kinds of model endpoints that differ in authentication or lack parts of the protocol."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from tests.servers import ModelServer
 
 
 class StaticIdentity:
-    """An identity that always gets the same token."""
+    """An identity that always returns the same token."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -26,7 +26,7 @@ class StaticIdentity:
 
 
 class StaticCredentials(Credentials):
-    """Credentials that send tokens to loopback, where no directory is available."""
+    """Credentials that send tokens to loopback addresses, where no directory exists."""
 
     def __init__(self, token: str) -> None:
         super().__init__(fake_settings())
@@ -37,7 +37,7 @@ class StaticCredentials(Credentials):
 
 
 def shape(name: str, server: ModelServer, **changes: Any) -> dict[str, Any]:
-    """Return settings that reach the server in one of its shapes."""
+    """Return the settings for the server as the named kind of endpoint."""
     root = server.base_url.removesuffix("/v1")
     kind, _, proof = name.partition(" by ")
     azure = {"azure": root, "azure v1": f"{root}/openai/v1/"}.get(kind)
@@ -62,7 +62,7 @@ KINDS = [
     "",
     "without=json_schema",
     "without=json_schema+json_object,fenced",
-    "without=json_object,think",  # LM Studio
+    "without=json_object,think",  # such as LM Studio
     "without=tools+json_schema,dialect=router",
     "without=tools+json_schema+json_object,dialect=text",
     "without=max_completion_tokens+stream_options,dialect=pydantic",

@@ -1,4 +1,4 @@
-"""A small index behind an alias, its writers, and its migration."""
+"""A small index behind an alias, with its writers and its migration."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,9 +15,9 @@ from tests.contract.clients.test_search_index import definition
 from tests.servers import unique_name
 
 KEPT_S = 0.03
-SETTLE_S = 0.1  # longer than what is kept; where writes go on meanwhile, a write must fit in, too
+SETTLE_S = 0.1  # longer than an alias is cached; with concurrent writes, a write must fit in as well
 BUSY_SETTLE_S = 3.0
-ROWS = 250  # three pages
+ROWS = 250  # fills three pages
 
 Hook = Callable[[], Awaitable[None]]
 
@@ -34,12 +34,14 @@ def row(number: int, *readers: str, content: str = "valve") -> IndexRow:
 
 
 def before(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the schema of the previous version, in which content can't be filtered."""
+    """Return the schema of the previous version, in which `content` isn't filterable."""
     return wanted(name, filterable=False, **changes)
 
 
 def wanted(alias: str, **changes: Any) -> dict[str, Any]:
-    """Return the schema of the next version, in which content can be filtered. That requires a new index."""
+    """Return the schema of the next version, in which `content` is filterable. This change requires a new
+    index.
+    """
     made = definition(alias)
     for one in made["fields"]:
         if one["name"] == "content":
@@ -87,7 +89,7 @@ class World:
         )
 
     def app(self) -> MirroredIndex:
-        """Return the index as a process of the app reads and writes it."""
+        """Return the index as a process of the app accesses it."""
         targets = WriteTargets(self.to.search_admin, timeout_s=30, kept_s=KEPT_S)
         return MirroredIndex(self.opens(self.alias), self.alias, targets, self.opens)
 
@@ -102,8 +104,8 @@ class World:
         version: int = 2,
         settle_s: float = SETTLE_S,
     ) -> IndexMigration:
-        """Return the migration of a new operator process. `before_copying` runs between its read and its
-        write.
+        """Return a migration as a new operator process would run it. `before_copying` is called between
+        reading and writing a page.
         """
 
         def opens(physical: str, absent_ok: bool = False) -> SearchIndex:
@@ -132,7 +134,7 @@ class World:
 
 
 async def made_world(to: Connections, rows: int = ROWS) -> World:
-    """Create the previous version's index with its rows, adopted by an alias."""
+    """Create the index of the previous version with its rows, and an alias for it."""
     world = World(to)
     await world.admin().ensure_index(before(world.old))
     await world.opens(world.old).upload([row(number) for number in range(rows)])
@@ -141,7 +143,7 @@ async def made_world(to: Connections, rows: int = ROWS) -> World:
 
 
 def once(hook: Hook, at: int = 1) -> Hook:
-    """Return a hook that runs only at the given call."""
+    """Return a hook that acts only on its call number `at`."""
     calls = itertools.count(1)
 
     async def run() -> None:

@@ -1,5 +1,5 @@
-"""An HTTP server with scripted responses, for faults that the local servers never show: overload, loss,
-hangs.
+"""An HTTP server with scripted responses, for faults that the local servers never show: overload, lost
+connections, hangs.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ FOR_EVER_S = 3600.0
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer. `lost`: the connection ends without one; `delay_s`: it comes late.
+    """A scripted HTTP response. With `lost`, the connection ends without a response; `delay_s` delays it.
 
     `stalls`: of the body that the headers promise the last byte never comes.
     """
@@ -25,8 +25,8 @@ class Answer:
 
 
 class ScriptedServer:
-    """A server that gives the next response to each request, and repeats the last one. An async context
-    manager.
+    """A server that returns the next response for each request, and repeats the last one. It is an async
+    context manager.
     """
 
     def __init__(self, *answers: Answer) -> None:
@@ -49,7 +49,7 @@ class ScriptedServer:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for task in self._serving:  # those that hang
+        for task in self._serving:  # handlers that hang
             task.cancel()
         await self._server.wait_closed()
 
@@ -73,7 +73,7 @@ class ScriptedServer:
                 await writer.drain()
                 await asyncio.sleep(FOR_EVER_S if answer.stalls else 0)
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client went away
+            pass  # the client has disconnected
         finally:
             writer.close()
 

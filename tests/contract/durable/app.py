@@ -1,4 +1,4 @@
-"""A small durable app of blueprints: one orchestrator per row of the protocol."""
+"""A small durable app, composed of blueprints, with one orchestrator for each case of the protocol."""
 
 import azure.durable_functions as df
 

@@ -1,4 +1,4 @@
-"""Activities of the test app: some fail, some wait for the test."""
+"""Activities of the test app, some of which fail or wait for the test."""
 
 import threading
 from typing import Any
@@ -31,7 +31,7 @@ async def hold(name: str) -> str:
 
 @work.activity_trigger(input_name="name")
 async def hold_then_fail(name: str) -> str:
-    """Run like `hold`, but fail the first time."""
+    """Run like `hold`, but fail in the first run."""
     stage.runs[name] += 1
     await stage.gate(name).wait()
     if stage.runs[name] == 1:

@@ -1,4 +1,4 @@
-"""Orchestrators that sequence activities and children."""
+"""Orchestrators that run activities and children in sequence or in parallel."""
 
 from typing import Any, TypeAlias
 
@@ -39,7 +39,7 @@ def nested(context: Context) -> Any:
 
 @flows.orchestration_trigger(context_name="context")
 def yields_the_same_tasks_again(context: Context) -> Any:
-    """Loop over task_any: tasks that were yielded before are not scheduled again."""
+    """Yield the same tasks repeatedly in a loop over task_any, which must not schedule them again."""
     open_tasks = [context.call_activity("square", number) for number in (1, 2, 3)]
     results = []
     while open_tasks:
@@ -71,7 +71,7 @@ def does_not_catch(context: Context) -> Any:
 
 @flows.orchestration_trigger(context_name="context")
 def all_with_failure(context: Context) -> Any:
-    """Yield a task_all that fails at once in the SDK, while the host still waits for the other task."""
+    """Yield a task_all that has already failed for the SDK, while the host still waits for its other task."""
     try:
         yield context.task_all(
             [context.call_activity("fail_first", 99), context.call_activity("hold", "other")]
@@ -88,7 +88,7 @@ def retries(context: Context) -> Any:
         result = yield context.call_activity_with_retry("fail_first", RETRY_THREE, failures)
     except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
         result = f"gave up: {error}"
-    # Proof that both sides still count alike after the retries.
+    # Proves that host and SDK still agree on the sequence numbers after the retries.
     return [result, (yield context.call_activity("square", 6))]
 
 

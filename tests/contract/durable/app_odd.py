@@ -14,8 +14,8 @@ odd = df.Blueprint()
 
 @odd.orchestration_trigger(context_name="context")
 def changes_its_mind(context: Context) -> Any:
-    """Make the first step depend on external state, which is forbidden; `stage.changed` acts as a new
-    deployment.
+    """Depend on external state in the first step, which orchestrators must not do. Setting `stage.changed`
+    acts like a deployment of changed code.
     """
     what = context.get_input()
     if stage.changed and what == "other kind":
@@ -57,7 +57,7 @@ def fails_outside_the_generator(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def looks_around(context: Context) -> Any:
-    """Record values at every replay, which must be the same each time."""
+    """Record values of the environment at every replay, which must be the same each time."""
     ids = [str(context.new_guid())]
     times = [context.current_utc_datetime.isoformat()]
     replaying = [context.is_replaying]
@@ -72,7 +72,7 @@ def looks_around(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def retry_against_timer(context: Context) -> Any:
-    """Race a *_with_retry against a timer that is cancelled afterwards, in one task_any."""
+    """Race an activity with retries against a timer in one task_any, and cancel the timer."""
     timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=30))
     retried = context.call_activity_with_retry("fail_first", RETRY_THREE, 1)
     yield context.task_any([retried, timer])
@@ -94,7 +94,7 @@ def goes_on_beside_a_retry(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def sets_custom_status(context: Context) -> Any:
-    """Set each of the given values, one per step."""
+    """Set each of the given custom statuses, one per step."""
     for value in context.get_input():
         context.set_custom_status(value)
         yield context.wait_for_external_event(f"after {len(str(value))}")

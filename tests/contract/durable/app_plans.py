@@ -1,4 +1,4 @@
-"""An orchestrator that carries out a plan given as data, and what the plan must come to by plain evaluation.
+"""An orchestrator that executes a plan given as data, and a plain evaluation of the same plan for comparison.
 
 A plan is a list of steps, one yield each; a step is a tree: `{"all": [trees]}` or a leaf.
 """
@@ -18,7 +18,7 @@ plans = df.Blueprint()
 
 @plans.activity_trigger(input_name="order")
 def fails_some_times(order: dict[str, Any]) -> int:
-    """Fail the first `failures` runs of the key."""
+    """Fail in the first `failures` runs with the same key, then succeed."""
     with stage.lock:
         stage.runs[order["key"]] += 1
         run = stage.runs[order["key"]]
@@ -55,7 +55,7 @@ def _task(context: Context, tree: dict[str, Any], key: str) -> Any:
 
 
 def result_of(tree: dict[str, Any]) -> Any:
-    """Return the result of a tree, evaluated without an orchestration."""
+    """Return the expected result of a plan, evaluated without an orchestration."""
     match tree:
         case {"all": branches}:
             return [result_of(branch) for branch in branches]

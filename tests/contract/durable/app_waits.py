@@ -1,4 +1,4 @@
-"""Orchestrators that wait for time, for events or for late children, or race a deadline."""
+"""Orchestrators that wait for time, events or slow children, or race them against a deadline."""
 
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -85,7 +85,7 @@ def calls_child_holding(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def counts_events(context: Context) -> Any:
-    """Count one event per execution; only the count is passed on."""
+    """Count one event per execution, and pass only the count on to the next execution."""
     state = context.get_input()
     value = yield context.wait_for_external_event("item")
     state["seen"].append(value)
@@ -117,7 +117,9 @@ def continues_with_open_timer(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def races_children(context: Context) -> Any:
-    """Race children against a deadline. Input: {"gates": what each child waits for, "at_once", "seconds"}."""
+    """Race children against a deadline. The input is {"gates": what each child waits for, "at_once",
+    "seconds"}.
+    """
     given = context.get_input()
     children = [
         Child("waits_at_gate", {"gate": gate}, f"{context.instance_id}:c{place}")

@@ -1,4 +1,6 @@
-"""One app per process (get_functions may be called once), one server and one store per test."""
+"""Fixtures for one app per process, because get_functions may be called only once, and one server and store
+per test.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from tests.contract.durable.stage import stage
 
 @pytest.fixture(autouse=True)
 def _strict_typing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Enable strict typing, as the product does. Otherwise the SDK warns, and warnings are errors here."""
+    """Enable strict typing, as the app does. Otherwise, the SDK warns, and warnings are errors in tests."""
     monkeypatch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
 
 

@@ -1,4 +1,4 @@
-"""A clock that tests move forward."""
+"""A clock that tests can advance."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,9 @@ from local.durable.clock import Clock, Timer
 
 
 class MovingClock(Clock):
-    """Real time plus the amount that tests have added; timestamps keep the order of events."""
+    """A clock that shows real time plus the time that tests have added, so that timestamps keep the order of
+    events.
+    """
 
     def __init__(self) -> None:
         self._skew = timedelta()
@@ -23,7 +25,7 @@ class MovingClock(Clock):
         return handle
 
     def advance(self, seconds: float) -> None:
-        """Move forward, and run every callback that becomes due."""
+        """Advance the clock, and run every callback that becomes due."""
         self._skew += timedelta(seconds=seconds)
         now = self.now()
         due = [entry for entry in self._waiting if entry[0] <= now]

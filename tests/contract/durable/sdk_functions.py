@@ -1,4 +1,4 @@
-"""The functions of a DFApp for the executor, called like the official worker calls them.
+"""The functions of a DFApp for the executor, called in the same way as by the official worker.
 
 Arguments and results go through azure-functions' own binding converters; the handle of an orchestrator is
 what `Orchestrator.create` made, reached by `get_user_function()`.
@@ -19,7 +19,7 @@ _CONVERTERS = get_binding_registry()
 
 
 class SdkFunctions:
-    """`AppFunctions` of one app. `client_binding` is set once the server's URL is known."""
+    """The `AppFunctions` of one app. `client_binding` is set once the server's URL is known."""
 
     def __init__(self, app: df.DFApp) -> None:
         self.client_binding = ""

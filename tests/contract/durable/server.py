@@ -1,4 +1,4 @@
-"""One executor behind a real HTTP server on loopback, with the real client."""
+"""An executor behind a real HTTP server on loopback, called by the real client."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ ENDED = ("Completed", "Failed", "Terminated")
 
 
 class QuickServer(uvicorn.Server):
-    """uvicorn without its pauses of a tenth of a second, because every test starts a server."""
+    """A uvicorn server without its pauses of 0.1 s, because every test starts one."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -44,7 +44,7 @@ class QuickServer(uvicorn.Server):
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Poll until the condition holds. The time limit only ends broken runs."""
+    """Poll until the condition is true. The time limit is reached only if something is broken."""
     give_up_at = time.monotonic() + HANG_GUARD_S
     while not await condition():
         assert time.monotonic() < give_up_at, f"no {what}"
@@ -52,7 +52,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
 
 
 class DurableServer:
-    """A server of an app. `restart` stops the executor and starts another on the same store."""
+    """A server of an app. `restart` stops the executor and starts another one on the same store."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class DurableServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # The SDK keeps one session per process; it must not outlive this event loop.
+        # The SDK caches one session per process, which must not outlive this event loop.
         await http_utils._close_session()
         self._server.stopping.set()
         if self._serving is not None:
@@ -113,7 +113,7 @@ class DurableServer:
         return await self.client.get_status(instance_id, **show)
 
     async def until(self, instance_id: str, *wanted: str) -> Any:
-        """Return the status document once its runtime status is one of `wanted`."""
+        """Wait until the runtime status of an instance is one of `wanted`, and return its status document."""
         give_up_at = time.monotonic() + HANG_GUARD_S
         while time.monotonic() < give_up_at:
             status = await self.status(instance_id)
@@ -133,7 +133,7 @@ class DurableServer:
         await eventually(is_set, f"custom status {wanted!r} of {instance_id}")
 
     async def until_recorded(self, instance_id: str, *kinds: str) -> None:
-        """Wait until the history contains exactly these events of their kinds, in this order."""
+        """Wait until the history's events of the given kinds are exactly these, in this order."""
 
         async def are_recorded() -> bool:
             history = [event["EventType"] for event in await self.history(instance_id) or []]
@@ -151,6 +151,6 @@ class DurableServer:
 
     async def history(self, instance_id: str) -> list[dict[str, Any]]:
         status = await self.status(instance_id, show_history=True, show_history_output=True)
-        # `status.history` of SDK 1.7.0 stays None.
+        # `status.history` of SDK 1.7.0 is always None.
         events: list[dict[str, Any]] = status.historyEvents
         return events

@@ -1,4 +1,4 @@
-"""Real stores for the complete data of a person: Azurite and the local search server,
+"""Fixtures for the erasure of a person's complete data in real stores: Azurite and the local search server,
 with scripted models.
 """
 
@@ -19,7 +19,7 @@ from tests.unit.erasure.lives import fill, model_of_lives
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
-    """Yield an emulator that no other test writes to, because the tests search everything in it."""
+    """Yield a separate emulator, because the tests search everything that it stores."""
     with own_azurite() as server:
         yield server
 

@@ -1,4 +1,6 @@
-"""Everything in the stores, as text with its location: read by plain SDKs, without the app."""
+"""The complete content of the stores, as text with its location. It is read with the plain SDKs, without the
+app.
+"""
 
 import base64
 import binascii
@@ -16,7 +18,7 @@ Stored = dict[str, str]
 
 
 async def everything(azurite: Azurite, services: Services) -> Stored:
-    """Return each row, blob, message and index row, with its name and keys."""
+    """Return the content of each row, blob, message and index row, by its location."""
     found = {place: text async for place, text in _rows(azurite)}
     found.update({place: text async for place, text in _blobs(azurite)})
     found.update({place: text async for place, text in _messages(azurite)})

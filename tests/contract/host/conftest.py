@@ -1,4 +1,4 @@
-"""One running host with the sample app for all contract tests of this folder."""
+"""Fixtures for one running host with the sample app, shared by all tests of this folder."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.servers import Azurite, unique_name
 
 
 def sample_settings(storage: str) -> dict[str, str]:
-    """Return settings of the sample app, with containers and queues that no other host uses."""
+    """Return settings for the sample app, with containers and queues that no other host uses."""
     stem = unique_name("host")
     return {
         "AzureWebJobsStorage": storage,
@@ -35,7 +35,7 @@ def host(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def new_host(azurite: Azurite, tmp_path: Path) -> Callable[..., HostProcess]:
-    """Return a function that creates a host with its own settings, which the test starts and stops."""
+    """Return a function that creates a host with separate settings, which the test starts and stops."""
 
     def make(**changes: str) -> HostProcess:
         changed = {**sample_settings(azurite.connection_string), **changes}

@@ -22,7 +22,7 @@ HANG_GUARD_S = 120.0
 
 
 class HostProcess:
-    """A host with the sample app. A context manager: leaving it stops the process."""
+    """A host with the sample app. It is a context manager, which stops the process on exit."""
 
     def __init__(
         self, folder: Path, port: int, settings: Mapping[str, str], app_folder: Path = SAMPLE_APP
@@ -76,7 +76,7 @@ class HostProcess:
         return self._end(signal.SIGTERM)
 
     def wait(self) -> int:
-        """Wait until the process ends by itself and return the exit code."""
+        """Wait until the process exits by itself, and return the exit code."""
         assert self._process is not None
         assert self._process.stdout is not None
         code = self._process.wait(HANG_GUARD_S)
@@ -110,27 +110,27 @@ class HostProcess:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The key for the host's own URLs."""
+        """The headers with the key for the host's own URLs."""
         return {"x-functions-key": host_key(self.folder / "data")}
 
     def errors(self) -> str:
         return self._errors.read_text(encoding="utf-8", errors="replace")
 
     def notes(self, kind: str, **facts: object) -> list[dict[str, Any]]:
-        """Return the functions' notes of a kind that contain these facts."""
+        """Return the notes of a kind that functions wrote and that contain these facts."""
         if not self._notes.exists():
             return []
         notes = [json.loads(line) for line in self._notes.read_text(encoding="utf-8").splitlines()]
         return [note for note in notes if note["kind"] == kind and facts.items() <= note.items()]
 
     def wait_for_notes(self, kind: str, count: int = 1, **facts: object) -> list[dict[str, Any]]:
-        """Wait until there are `count` such notes, and return them."""
+        """Wait until at least `count` notes of a kind contain these facts, and return them."""
         wait_until(lambda: len(self.notes(kind, **facts)) >= count, f"{count} notes of {kind} {facts}")
         return self.notes(kind, **facts)
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Poll until the condition holds. The time limit only ends broken runs."""
+    """Poll until the condition is true. The time limit is reached only if something is broken."""
     deadline = time.monotonic() + HANG_GUARD_S
     while not condition():
         assert time.monotonic() < deadline, f"no {what}"

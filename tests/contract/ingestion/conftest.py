@@ -1,5 +1,5 @@
-"""Services for ingestion tests: Azurite and the local search server through the real SDKs, and counting
-models.
+"""Fixtures for ingestion tests: Azurite and the local search server through the real SDKs, and models that
+count their calls.
 """
 
 from collections.abc import AsyncIterator
@@ -25,7 +25,9 @@ from tests.servers import Azurite, SearchServer, unique_name
 
 @pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Select one of the two ways for short texts, both of which must keep every promise."""
+    """Run each test twice, with short texts ingested in one step and in several. Both must keep all
+    guarantees.
+    """
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
         monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
@@ -72,6 +74,7 @@ async def services(
         max_block_tokens=60,
     )
     real = build_services(settings)
-    real.documents.open_work = OpenWorkStore(InMemoryTable())  # all workers share one storage account
+    # a separate store, because all workers share one storage account
+    real.documents.open_work = OpenWorkStore(InMemoryTable())
     yield replace(real, chat_model=chat_model, vision_model=vision_model, embedder=embedder)
     await real.close()

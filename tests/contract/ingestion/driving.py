@@ -1,4 +1,4 @@
-"""Runs `ingest_document` on the replay harness, with its activities on the test's real services."""
+"""Runs `ingest_document` on the replay harness, with activities that use the test's real services."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ ACTIVITIES = (
 
 
 class IdleClient:
-    """A durable client whose instances never run. It records their ids."""
+    """A durable client that records the ids of its instances but never runs them."""
 
     def __init__(self) -> None:
         self.started: list[str] = []
@@ -72,18 +72,18 @@ Oil is changed every 500 hours. Use only oil of the type that the label names.
 
 
 def unique(suffix: str = ".md") -> str:
-    """Return a path that no other test of this run uses: all workers share one storage account."""
+    """Return a path that no other test of this run uses, because all workers share one storage account."""
     return f"{unique_name('folder')}/guide{suffix}"
 
 
 async def ingest(
     services: Services, blob_name: str, instance_id: str = "one", client: Any = None
 ) -> IngestResult:
-    """Run the orchestration to its end, repeatedly while it continues as new or rests.
+    """Run the orchestration to its end, including the executions that it continues as.
 
     Args:
-        instance_id: another one is another execution, whose fence ends those before it.
-        client: starts the documents to which this one gives its place.
+        instance_id: a different id means a newer execution, which fences off earlier ones.
+        client: durable client that starts the documents admitted after this one.
     """
     given: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:
@@ -105,7 +105,7 @@ async def ingest(
 
 
 async def ingest_all(services: Services, run: Callable[[str], Awaitable[object]]) -> None:
-    """Ingest every document of the backlog, whether it is admitted or not."""
+    """Ingest every document in the backlog, whether or not it has been admitted."""
     for work in [*await services.documents.open_work.backlog(is_fresh=True)]:
         await run(work.blob_name)
 
@@ -123,12 +123,12 @@ def _script(client: Any) -> Script:
 
 
 async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply:
-    """Perform one step as its activity does."""
+    """Perform one step in the same way as its activity."""
     return await perform_step(act, IngestTask(step, services))
 
 
 def after(step: IngestStep, reply: IngestReply) -> IngestStep:
-    """Return the input of the step that follows a step with this reply."""
+    """Return the input of the step that follows `step`, given its reply."""
     wish = getattr(reply, "wish", step.wish)
     version_key = getattr(reply, "version_key", step.version_key)
     return step.model_copy(update={"wish": wish, "version_key": version_key})
@@ -137,7 +137,7 @@ def after(step: IngestStep, reply: IngestReply) -> IngestStep:
 async def drop(
     services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write a file or an access list, as a user would."""
+    """Write a file or an access list to the container, as a user would."""
     await services.blobs.ensure_containers([DOCUMENTS])
     raw = content.encode() if isinstance(content, str) else content
     await services.blobs.write(DOCUMENTS, name, raw, metadata=metadata)
@@ -164,13 +164,13 @@ async def state_of(services: Services, blob_name: str) -> DocumentState:
 
 
 async def version_files(services: Services, blob_name: str, folder: str = "") -> list[str]:
-    """Return the files of all versions of a document, or of one folder in each, by their last name."""
+    """Return the base names of the files of all versions of a document, or of one folder in each version."""
     files = services.blobs.list_blobs(WORK, f"versions/{document_id(blob_name)}/")
     return [file.name.rpartition("/")[2] async for file in files if f"/{folder}" in file.name]
 
 
 async def step_results(services: Services, blob_name: str) -> list[str]:
-    """Return the files that the steps of an ingestion have left."""
+    """Return the files with results that the steps of an ingestion have left."""
     return await version_files(services, blob_name, "steps/")
 
 

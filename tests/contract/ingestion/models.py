@@ -1,4 +1,4 @@
-"""Models that count their calls, for tests in which everything else of an ingestion is real."""
+"""Models that count their calls, for tests in which all other parts of an ingestion are real."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
@@ -28,7 +28,9 @@ METADATA = DocumentMetadata(
 
 
 class CountingChatModel(NoConversations):
-    """A model that describes every document alike. `failures` are raised first, one per call."""
+    """A chat model that describes every document in the same way. The errors in `failures` are raised first,
+    one per call.
+    """
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
@@ -47,7 +49,9 @@ class CountingChatModel(NoConversations):
 
 
 class CountingVisionModel(NoConversations):
-    """A model that gives each picture its own caption. `failures` are raised first, one per call."""
+    """A vision model that returns a different caption for each picture. The errors in `failures` are raised
+    first, one per call.
+    """
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
@@ -68,7 +72,9 @@ class CountingVisionModel(NoConversations):
 
 
 class CountingEmbedder(Embedder):
-    """An embedder with vectors from a text's hash. `failures` are raised first, one per call."""
+    """An embedder that derives vectors from a hash of the text. The errors in `failures` are raised first,
+    one per call.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []

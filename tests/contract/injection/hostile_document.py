@@ -1,4 +1,4 @@
-"""A corpus with one hostile document, a user who may read it, and a colleague whose data she may not read."""
+"""A corpus with one hostile document, a user who may read it, and a colleague whose data she must not see."""
 
 import json
 import re
@@ -42,21 +42,21 @@ class Outcome:
 
     @property
     def tool_calls(self) -> set[tuple[str, str]]:
-        """Return tools and arguments, without the number of the attempt."""
+        """Return the tools that were called, with their arguments but without the attempt number."""
         started = [dict(event.data) for event in self.events if event.name == "TOOL_STARTED"]
         calls = [(call["tool"], {**call["arguments"], "attempt": 1}) for call in started]
         return {(tool, json.dumps(arguments, sort_keys=True)) for tool, arguments in calls}
 
     @property
     def written_blobs(self) -> set[str]:
-        """Return containers and kinds of the written blobs, without run ids and step numbers."""
+        """Return the container and kind of each written blob, without run ids and step numbers."""
         containers: dict[str, dict[str, Any]] = self.services.blobs.containers  # type: ignore[attr-defined]
         names = [f"{container}/{name}" for container, blobs in containers.items() for name in blobs]
         return {re.sub(r"\d+", "N", name.replace(self.answer.run_id, "RUN")) for name in names}
 
 
 async def ask(model: ChatModel, hostile: str) -> Outcome:
-    """Ask the question with a hostile text in every part of a document that a prompt shows."""
+    """Ask a question about a document that has a hostile text in every part shown in prompts."""
     world = World(model)
     services = world.services
     await _add(world, "manual", "The pump runs at 15 bar.", readers=READER.groups)

@@ -1,4 +1,4 @@
-"""A model server that obeys every instruction in a document: the worst possible model.
+"""A model server that obeys every instruction in a document, which is the worst case.
 
 Speaks the OpenAI protocol. An order that it finds in the prompt is obeyed to the letter, in answers as in
 structured outputs; a prompt without one gets a plain answer.
@@ -13,11 +13,13 @@ from typing import Any
 from tests.http_server import Answer, HttpServer, Request, json_answer
 
 PLAIN_ANSWER = 'The pump runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
-PIECE_CHARS = 5  # cuts every tag somewhere
+PIECE_CHARS = 5  # short enough to split every tag
 
 
 class ObedientModel(HttpServer):
-    """A server while it is entered. `orders` maps a document's text to the answer it demands."""
+    """A server that runs inside its context. `orders` maps a text in a document to the answer that the text
+    demands.
+    """
 
     def __init__(self, orders: Mapping[str, str]) -> None:
         super().__init__(self._complete)
@@ -64,7 +66,7 @@ def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
 
 
 def _least(schema: dict[str, Any], known: dict[str, Any]) -> Any:
-    """Return the emptiest value that matches a schema."""
+    """Return the smallest value that matches a schema."""
     if "$ref" in schema:
         return _least(known[schema["$ref"].rpartition("/")[2]], known)
     for choice in ("anyOf", "oneOf", "allOf"):

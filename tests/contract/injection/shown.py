@@ -1,4 +1,4 @@
-"""The parts of an answer that a reader can follow, load or mistake for proof, found by an independent
+"""Finds the parts of an answer that a reader can follow, load or mistake for proof, with an independent
 Markdown parser.
 """
 
@@ -19,7 +19,7 @@ def links(text: str) -> list[str]:
 
 
 def pictures(text: str) -> list[str]:
-    """Return every URL that displaying the text would load."""
+    """Return every URL that is loaded when the text is displayed."""
     return [str(token.attrs["src"]) for token in _tokens(text) if token.type == "image"]
 
 
@@ -37,7 +37,7 @@ def addresses(text: str) -> list[str]:
 
 
 def sources(text: str) -> list[str]:
-    """Return the file names that the text presents as checked sources."""
+    """Return the file names that the text presents as verified sources."""
     return [name.strip() for plain in _plain_texts(text) for name in _SOURCE.findall(plain)]
 
 

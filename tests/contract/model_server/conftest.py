@@ -1,4 +1,4 @@
-"""One model server as its own process, and the real openai clients against it."""
+"""Fixtures for one model server in a separate process, called by the real openai clients."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from tests.free_ports import find_free_port
 KEY = "local-model-key"
 CHAT = "groundwork-extractive"
 EMBEDDING = "all-MiniLM-L6-v2"
-TIMEOUT_S = 120.0  # a guard against hanging; the machine may be busy with much else
+TIMEOUT_S = 120.0  # a guard against hanging, generous because the machine may be busy
 
 OpenClient = Callable[..., AsyncOpenAI]
 
@@ -25,7 +25,7 @@ def start_server(port: int, *arguments: str) -> subprocess.Popen[str]:
 
 
 def stop_server(process: subprocess.Popen[str]) -> int:
-    """Return the exit status after SIGTERM. Kill the process if it ignores the signal."""
+    """Stop the process with SIGTERM and return its exit status. Kill it if it ignores the signal."""
     process.terminate()
     try:
         process.communicate(timeout=30)

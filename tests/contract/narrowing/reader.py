@@ -1,5 +1,5 @@
-"""A separate process that reads documents for one user: each input line requests a read, each output line
-answers.
+"""A separate process that reads documents for one user. Each line of input requests a read, and is answered
+by one line of output.
 
 python -m tests.contract.narrowing.reader  # settings as JSON in the environment variable READER_SETTINGS
 """
@@ -25,7 +25,7 @@ KINDS = ("search", "pages", "list", "names", "describe", "one")
 
 
 async def documents_seen(kind: str, doc_id: str, services: Services) -> set[str]:
-    """Return the documents of which a read shows anything."""
+    """Return the ids of the documents of which a read shows anything."""
     if kind == "list":
         listed = await list_documents(READER, services, Wanted({}))
         return {view.doc_id for view in listed.documents}
@@ -48,7 +48,7 @@ async def documents_seen(kind: str, doc_id: str, services: Services) -> set[str]
 
 
 def reading_services(settings: dict[str, str]) -> Services:
-    """Build the services of one process."""
+    """Create the services of one process."""
     built = build_services(fake_settings(**settings, embedding_dimensions=DIMENSIONS))
     return replace(built, embedder=HashingEmbedder(DIMENSIONS))
 

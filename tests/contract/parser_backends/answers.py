@@ -1,4 +1,4 @@
-"""Results of the two services for the same two-page report, in their published format."""
+"""The results of the two services for the same two-page report, in their published formats."""
 
 from typing import Any
 
@@ -84,12 +84,12 @@ LAYOUT: dict[str, Any] = {
         {"spans": [], "elements": ["/paragraphs/8", "/paragraphs/9"]},
     ],
 }
-# "A" occurs in no earlier place of the text than its cell's; "6" and "Bar" neither.
+# The offsets are unambiguous, because "A", "6" and "Bar" don't occur in the text before their cells.
 LAYOUT["paragraphs"][4]["spans"] = [{"offset": TEXT.index("\nA 6") + 1, "length": 1}]
 
 
 def read_result(*texts: str, first_page: int = 1) -> dict[str, Any]:
-    """Return the read model's result for pages with these texts."""
+    """Return a result of the read model for pages with these texts."""
     pages = range(first_page, first_page + len(texts))
     return {
         "apiVersion": "2024-11-30",

@@ -1,4 +1,4 @@
-"""The real clients with stand-ins of their services."""
+"""Fixtures for the real clients and stand-ins for their services."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def source(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Backend:
-    """A client, its stand-in, and the path of its first request."""
+    """A client, the stand-in for its service, and the path of its first request."""
 
     client: DocumentIntelligence | Docling
     server: StandIn

@@ -1,4 +1,4 @@
-"""Stand-ins of the two services on loopback, which implement their protocols, check the key, and can fail."""
+"""Stand-ins for the two services on loopback. They implement the protocols, check the key, and can fail."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ KEY = "a-key-of-the-tests"
 
 @dataclass(frozen=True)
 class Fault:
-    """The response to one request instead of the regular one: a status, or a delay."""
+    """A faulty response to one request: a status, or a delay."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Fault:
 
 @dataclass
 class Served:
-    """A request as it was received."""
+    """A request that the server received."""
 
     path: str
     query: dict[str, str]
@@ -30,7 +30,9 @@ class Served:
 
 
 class StandIn:
-    """The common base. An async context manager; `faults` apply to the next requests, one each."""
+    """The base class of both stand-ins. It is an async context manager; each entry of `faults` applies to one
+    request.
+    """
 
     def __init__(self) -> None:
         self.faults: list[Fault | None] = []
@@ -78,18 +80,20 @@ class StandIn:
         return answer
 
     def polled(self, result_id: str) -> int:
-        """Return how often this result was requested, including this time."""
+        """Count a request for this result, and return how often it was requested."""
         self._polls[result_id] = self._polls.get(result_id, 0) + 1
         return self._polls[result_id]
 
 
 class DocumentIntelligenceStandIn(StandIn):
-    """POST …:analyze, then GET …/analyzeResults/{id}: running once, then the model's result."""
+    """A stand-in for Document Intelligence: POST …:analyze, then GET …/analyzeResults/{id}, which first
+    reports `running` and then returns the result.
+    """
 
     key_header = "Ocp-Apim-Subscription-Key"
 
     def __init__(self, **results: dict[str, Any]) -> None:
-        """Create a server with `results` by model, `layout` and `read`."""
+        """Create a server that returns the result given for each model (`layout` and `read`)."""
         super().__init__()
         self.results = {f"prebuilt-{name}": result for name, result in results.items()}
         self.failure: dict[str, Any] | None = None
@@ -124,7 +128,7 @@ class DocumentIntelligenceStandIn(StandIn):
 
 
 class DoclingStandIn(StandIn):
-    """The asynchronous API: a task, its status, and its result."""
+    """A stand-in for the asynchronous API of Docling: a task, its status, and its result."""
 
     key_header = "X-Api-Key"
 

@@ -1,4 +1,4 @@
-"""The shared search server, and a separate index for each test."""
+"""Fixtures for the shared search server, and a separate index for each test."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -41,7 +41,9 @@ MakeIndex = Callable[..., MadeIndex]
 def make_index(
     search_server: SearchServer, credential: AzureKeyCredential, indexes: SearchIndexClient
 ) -> Iterator[MakeIndex]:
-    """Yield a function that creates an index with these fields, documents and other parts, and its client."""
+    """Yield a function that creates an index from fields, documents and other definitions, and returns it
+    with a client.
+    """
     made: list[MadeIndex] = []
 
     def make(fields: list[Document], documents: list[Document] | None = None, **parts: Any) -> MadeIndex:

@@ -1,4 +1,4 @@
-"""A small library that covers every kind of search, with vectors that can be checked by hand."""
+"""A small library of books for every kind of search, with vectors that can be verified by hand."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A search server in its own process, as started by `make run`, with operations that only tests use."""
+"""A search server in a separate process, started as by `make run`, with additional operations for tests."""
 
 import signal
 import subprocess

@@ -1,4 +1,6 @@
-"""The route with an inbox that reads its keys from a test server. Tests import the fixtures they use."""
+"""Fixtures for the bot's route with an inbox that gets its keys from a test server. Tests import the fixtures
+that they use.
+"""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -24,13 +26,15 @@ async def keys_from(
 
 @pytest.fixture
 async def teams_app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Messages]:
-    """Yield a bot with an identity, whose Bot Service serves Teams and the web chat."""
+    """Yield the route of a bot with an identity, for messages from Teams and the web chat."""
     async with keys_from(key_answer("msteams", "webchat")) as (keys, _):
         yield messages(monkeypatch, bot_services(keys, bot_settings()))
 
 
 @pytest.fixture
 def local_app(monkeypatch: pytest.MonkeyPatch) -> Messages:
-    """Return the app on a developer's machine: no identity, activities without a token."""
+    """Return the route as on a developer's machine: without an identity, and for activities without a
+    token.
+    """
     settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
     return messages(monkeypatch, bot_services(None, settings))

@@ -1,4 +1,4 @@
-"""A stand-in for the Bot Service's connector, which accepts and keeps activities, or refuses them on demand.
+"""A stand-in for the connector of the Bot Service, which stores activities, or rejects them on request.
 
 As Teams does it for growing messages: the first update gives the message its id, each next one names it and
 the next number, and nothing follows a final one.
@@ -17,13 +17,14 @@ from shared.teams.models import BotConversation
 
 @dataclass(frozen=True)
 class Refusal:
-    """A response returned once instead of the regular one."""
+    """A response that replaces the regular one once."""
 
     status: int
     code: str = "x"
     message: str = "x"
     headers: Mapping[str, str] = field(default_factory=dict)
-    is_json: bool = True  # a status below 300 without: taken, with an answer that nobody understands
+    # if False and the status is below 300, the request is accepted but the response can't be parsed
+    is_json: bool = True
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Got:
 
     @property
     def stream(self) -> dict[str, Any]:
-        """Return the fields of a streamed message; empty for others."""
+        """Return the fields of a streamed message, or an empty dictionary for other messages."""
         entities = self.activity.get("entities", [])
         return next((entity for entity in entities if entity["type"] == "streaminfo"), {})
 
 
 class Connector:
-    """The server. An async context manager; `refusals` are returned first, in order."""
+    """The stand-in server. It is an async context manager; `refusals` are returned first, in order."""
 
     def __init__(self, *refusals: Refusal) -> None:
         self.got: list[Got] = []
@@ -52,7 +53,8 @@ class Connector:
         self.moved_to: str | None = None
         self.delay_s = 0.0
         self._asked = asyncio.Condition()
-        self._streams: dict[str, int | None] = {}  # by id: the last number; None = it has ended
+        # the last number by stream id, or None after the end of the stream
+        self._streams: dict[str, int | None] = {}
         app = web.Application()
         app.router.add_route("*", "/{rest:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None)
@@ -64,7 +66,7 @@ class Connector:
         return f"http://127.0.0.1:{self.port}/teams/"
 
     def conversation(self, **changes: Any) -> BotConversation:
-        """Return a personal Teams chat on this server."""
+        """Return a personal chat in Teams that this server serves."""
         usual: dict[str, Any] = {
             "channel": "msteams",
             "service_url": self.service_url,
@@ -81,7 +83,7 @@ class Connector:
         return [got.activity for got in self.got]
 
     async def asked(self, times: int) -> None:
-        """Wait until this many requests were accepted or refused."""
+        """Wait until this many requests were received, including rejected ones."""
         async with asyncio.timeout(60), self._asked:
             await self._asked.wait_for(lambda: len(self.got) + self.refused >= times)
 
@@ -118,7 +120,8 @@ class Connector:
             is_final = got.stream["streamType"] == "final"
             self._streams[message_id] = None if is_final else got.stream["streamSequence"]
         if "streamId" in got.stream:
-            return web.Response(status=202)  # as Teams: nothing but the first update is told its id
+            # as in Teams, only the response to the first update contains the id
+            return web.Response(status=202)
         return web.json_response({"id": message_id}, status=201)
 
     def _stream_refusal(self, got: Got) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""The file store of a channel, reachable under every host name, and the downloader that uses it."""
+"""A file store of a channel, reachable under every host name, and the downloader that uses it."""
 
 import asyncio
 import datetime
@@ -32,7 +32,7 @@ TOKEN = "the bot's token"
 
 
 class EveryNameIsHere(AbstractResolver):
-    """A resolver that maps every host to the test's server and records the names."""
+    """A resolver that maps every host name to the test server, and records the names."""
 
     def __init__(self, port: int) -> None:
         self.asked: list[str] = []
@@ -52,7 +52,7 @@ class EveryNameIsHere(AbstractResolver):
 
 
 class TlsServer(ScriptedServer):
-    """The scripted server over TLS, with its own certificate."""
+    """The scripted server over TLS, with a generated certificate."""
 
     def __init__(self, folder: Path, *answers: Answer) -> None:
         super().__init__(*answers)
@@ -66,7 +66,7 @@ class TlsServer(ScriptedServer):
 
 
 def certificate(folder: Path) -> Path:
-    """Create a certificate without names; the test's session doesn't verify it."""
+    """Create a certificate without host names, which the client of the test doesn't verify."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
@@ -89,7 +89,7 @@ def certificate(folder: Path) -> Path:
 
 @dataclass
 class Channel:
-    """The downloader, the only server that it reaches, and its target folder."""
+    """The downloader, the only server that it can reach, and its target folder."""
 
     files: ChannelFiles
     server: ScriptedServer
@@ -102,7 +102,7 @@ class Channel:
 
     @property
     def tokens(self) -> list[bool]:
-        """Return for each request whether it contained the bot's token."""
+        """Return whether each request contained the bot's token."""
         return [TOKEN in head for head in self.server.heads]
 
 

@@ -1,4 +1,6 @@
-"""The outbox on a developer's machine, and a stand-in of the channel. Tests import the fixtures they use."""
+"""Fixtures for the outbox as on a developer's machine, and a stand-in for the channel. Tests import the
+fixtures that they use.
+"""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +12,7 @@ from tests.contract.teams.signing import bot_settings
 
 
 async def no_token() -> str:
-    """Fail, because the local mode requests no token."""
+    """Fail the test, because the bot needs no token on a developer's machine."""
     raise AssertionError("no token leaves this machine")
 
 

@@ -1,4 +1,6 @@
-"""A Bot Service for tests: keys, tokens, activities, and the app's route with an inbox that trusts it."""
+"""A Bot Service for tests: its keys, tokens and activities, and the app's route with an inbox that trusts
+it.
+"""
 
 import base64
 import json
@@ -32,12 +34,12 @@ THEIRS = "the Bot Service's key"
 
 @cache
 def key(name: str) -> rsa.RSAPrivateKey:
-    """Return the same key for the same name, because creating one takes a tenth of a second."""
+    """Return a key, always the same for a name, because generating one takes 0.1 s."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
-    """Return the Bot Service's document of keys."""
+    """Return the Bot Service's published list of keys, as JSON."""
     public = json.loads(RSAAlgorithm.to_jwk(key(THEIRS).public_key()))
     listed = {**public, "use": "sig", "kid": key_id, "x5t": key_id}
     if endorsements:
@@ -83,7 +85,7 @@ def _base64(content: bytes) -> str:
 
 
 def teams_message(**changes: Any) -> dict[str, Any]:
-    """Return a Teams message as it is received; a field changed to None is omitted."""
+    """Return a Teams message in the format of the Bot Service. A field changed to None is omitted."""
     said: dict[str, Any] = {
         "type": "message",
         "id": "1700000000000",
@@ -104,7 +106,7 @@ def teams_message(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Messages:
-    """POST /api/messages, and the results of accepted activities."""
+    """The route POST /api/messages, with the activities that it accepted."""
 
     services: Services
     handled: list[BotActivity] = field(default_factory=list)
@@ -120,7 +122,7 @@ class Messages:
         headers: dict[str, str] | None = None,
         more: list[tuple[str, str]] | None = None,
     ) -> httpx.Response:
-        """Send an activity, unchanged if it is bytes."""
+        """Send an activity. Bytes are sent unchanged, anything else as JSON."""
         body = activity if isinstance(activity, bytes) else json.dumps(activity or teams_message()).encode()
         given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         if authorization is not None:
@@ -132,12 +134,12 @@ class Messages:
             return await channel.post("/messages", content=body, headers=[*given.items(), *(more or ())])
 
     def has_changed_nothing(self) -> bool:
-        """Return whether nothing was stored or started, not even tables or containers."""
+        """Return whether nothing was stored or started, and not even a table or container was created."""
         return not self.handled and not self.services.blobs.containers  # type: ignore[attr-defined]
 
 
 def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
-    """Return the route over these services; its results are kept instead of handled."""
+    """Return the route over these services. Accepted activities are recorded instead of handled."""
     made = Messages(services)
 
     async def handle(activity: BotActivity, services: Services, starter: object) -> dict[str, Any] | None:

@@ -12,19 +12,21 @@ from shared.wiring import start_telemetry
 
 
 async def work() -> None:
-    """Create traces of two spans."""
+    """Create traces with two spans."""
     await start_telemetry()
     request = tracing.root("request", "server", attributes={"http.route": "/api/chat"})
     with request, tracing.span("perform_step", {"run_id": "run-1"}):
         pass
     if "--twice" in sys.argv:
-        await asyncio.sleep(1.2)  # longer than a span waits for company: a batch of its own
+        # longer than the export delay, so that this span is sent in a separate batch
+        await asyncio.sleep(1.2)
         with tracing.root("request", "server"):
             pass
         await asyncio.sleep(1.2)
     from opentelemetry import metrics, trace
 
-    # Libraries that use the process's provider (FastAPI, the SDKs) would add spans with addresses in them.
+    # The process-wide provider must stay unset. Libraries that use it (FastAPI, the SDKs) would add spans
+    # that contain URLs.
     assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
     metrics.get_meter("test").create_counter("groundwork.test").add(1)
     sys.stdout.write("WORK DONE\n")

@@ -1,4 +1,5 @@
-"""The tools over a real SDK and a search service: the local server, and Azure AI Search if configured.
+"""Fixtures for the tools over a real SDK and search service: the local server, and Azure AI Search if
+configured.
 
 Azure: AZURE_SEARCH_ENDPOINT names it, AZURE_SEARCH_API_KEY is its admin key (without one, the identity that
 is signed in). Two indexes with random names are made, and deleted at the end.
@@ -32,12 +33,12 @@ from tests.world import state_of_record
 
 __all__ = ["connect", "to_models"]
 
-_SETTLED_S = 60.0  # the service shows what was written after some seconds
+_SETTLED_S = 60.0  # time limit for writes to become searchable, which takes some seconds in Azure
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A search service with the documents."""
+    """A search service that contains the test documents."""
 
     settings: dict[str, Any]
     blocks_name: str
@@ -46,7 +47,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class World:
-    """The tools over a search service."""
+    """Connections to a search service, and the app's services over it."""
 
     connections: Connections
     corpus: Corpus

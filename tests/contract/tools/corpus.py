@@ -45,7 +45,7 @@ _DOCUMENTS: dict[str, dict[str, Any]] = {
         "tags": ("revenue", "safety"),
         "project_id": "reports",
         "page_count": 44,
-        "document_date": datetime(2024, 1, 1, tzinfo=UTC),  # the year is all that it shows
+        "document_date": datetime(2024, 1, 1, tzinfo=UTC),  # only the year of this date is shown
         "upload_date": datetime(2025, 1, 15, tzinfo=UTC),
         "access_control_list": ("*",),
     },
@@ -70,7 +70,7 @@ PICTURE = "manual-3"
 
 
 def document_records() -> list[DocumentRecord]:
-    """Return the documents."""
+    """Return the records of the four documents."""
     return [
         DocumentRecord(
             doc_id=doc_id,
@@ -85,7 +85,7 @@ def document_records() -> list[DocumentRecord]:
 
 
 async def block_rows(embedder: HashingEmbedder) -> list[dict[str, Any]]:
-    """Return rows of content-blocks: five texts and a picture."""
+    """Return the rows of the index `content-blocks`: five texts and a picture."""
     limits = CallLimits(timeout_s=1)
     vectors = await embedder.embed([*_TEXTS.values(), "A drawing of the pump."], limits)
     rows = [

@@ -1,4 +1,6 @@
-"""A run that may use the web: a real client, a real site on this machine, and a log of every socket."""
+"""Fixtures for a run that may use the web: a real client, a real site on this machine, and a log of every
+socket.
+"""
 
 import json
 import socket
@@ -47,7 +49,7 @@ class FoundPages(WebSearch):
 
 @dataclass
 class Web:
-    """A run's view of the web, and its results."""
+    """A run with access to the web, and what it returned and stored."""
 
     services: Services
     model: ScriptedChatModel
@@ -64,24 +66,26 @@ class Web:
 
     @property
     def blocks(self) -> dict[str, dict[str, Any]]:
-        """Return the rows of the index of blocks."""
+        """Return the rows of the index of blocks, by key."""
         assert isinstance(self.services.content_index, InMemorySearchIndex)
         return self.services.content_index.rows
 
     @property
     def documents(self) -> dict[str, dict[str, Any]]:
-        """Return the rows of the index of documents."""
+        """Return the rows of the index of documents, by key."""
         assert isinstance(self.services.documents_index, InMemorySearchIndex)
         return self.services.documents_index.rows
 
     def results(self) -> list[dict[str, Any]]:
-        """Return the call results in the model's last conversation."""
+        """Return the tool results in the model's last conversation."""
         texts = [message.text for message in self.model.conversations[-1] if message.role == "tool"]
         return [json.loads(text) for text in texts if text.startswith("{")]
 
     @property
     def outside(self) -> tuple[set[str], set[tuple[str, int]]]:
-        """Return the names looked up, and the addresses dialled other than the site's."""
+        """Return the names that were looked up, and the addresses that were connected to, except those of the
+        site.
+        """
         return set(self.log.looked_up), {one for one in self.log.dialled if one[1] != self.site.port}
 
 
@@ -96,7 +100,7 @@ def log() -> Iterator[SocketLog]:
 
 @pytest.fixture
 async def site(log: SocketLog, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebSite]:
-    """Yield the site, under the names that are resolved here."""
+    """Yield the web site, under host names that only this process resolves."""
     async with WebSite({"/pumps": answer(PAGE.encode())}) as site:
         names = {name: ["127.0.0.1"] for name in ("pumps.example", "www.pumps.example", "attacker.example")}
         monkeypatch.setattr(socket, "getaddrinfo", resolver(names, site.port))
@@ -105,7 +109,7 @@ async def site(log: SocketLog, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 @pytest.fixture
 async def pages(site: WebSite) -> AsyncIterator[WebPages]:
-    """Yield the client, which may dial the site."""
+    """Yield a client for web pages that is allowed to connect to the site."""
     connection = connect_web_pages(site.allows)
     yield WebPages(connection)
     await connection.close()
@@ -113,14 +117,14 @@ async def pages(site: WebSite) -> AsyncIterator[WebPages]:
 
 @pytest.fixture
 def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeWeb:
-    """Return a function that creates a run from model replies and search results."""
+    """Return a function that creates a run from the model's replies and the search results."""
 
     async def make(*replies: Reply, found: tuple[str, ...] = (), **settings: Any) -> Web:
         model, search = ScriptedChatModel(plan(), *replies), FoundPages(*found)
         values = {
             "agent_tools": "web_search,web_fetch",
             "subagents_enabled": False,
-            "max_total_latency_ms": 600_000,  # a loaded machine must not end the run
+            "max_total_latency_ms": 600_000,  # so long that a busy machine doesn't end the run
             **settings,
         }
         services = await corpus_services(
@@ -133,7 +137,9 @@ def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeW
 
 
 async def started_worker(services: Services, folder: Path) -> None:
-    """Start the process that reads pages, however long that takes, because a tool's time is limited."""
+    """Start the process that reads pages before the run, so that its start doesn't count against the time
+    limit of a tool.
+    """
     source = folder / "page"
     source.write_text("text")
     job = PageTextJob(source=source, target=folder / "read", filename="page.txt")

@@ -1,4 +1,4 @@
-"""Describes the functions of an app as data, in a fresh process: name, trigger, bindings.
+"""Describes the functions of an app as data (name, trigger, bindings), in a new process.
 
 `python -m tests.contract.worker.app_bindings FOLDER` prints the JSON. A process of its own, because an app
 can be indexed only once per process.
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[3]
 TIMEOUT_S = 120.0
-# The app refuses to start without settings; it reaches nothing by them as it is indexed.
+# The app doesn't start without settings. No service is contacted while it is indexed.
 SETTINGS: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text(encoding="utf-8"))[
     "Values"
 ]
@@ -22,7 +22,9 @@ AppBindings: TypeAlias = dict[str, dict[str, Any]]
 
 
 def describe(functions: list[Any]) -> AppBindings:
-    """Return the trigger's type and all bindings by function name, each with its keys in order."""
+    """Return the trigger type and all bindings of each function by name. The keys of bindings keep their
+    order.
+    """
     described = {}
     for function in functions:
         bindings = sorted(

@@ -17,12 +17,14 @@ from tests.contract.worker.app_bindings import ROOT
 WORKER_PACKAGES = ("azure-functions-runtime==1.3.0", "azure-functions==2.3.0")
 REPLACED = "azure-functions=="
 PIP_TIMEOUT_S = 600.0
-# Most of what is installed is never imported: what is, is compiled then.
+# Modules are compiled when they are imported, because most of the installed ones never are.
 _QUICKLY = ("-q", "--no-compile", "--disable-pip-version-check")
 
 
 def find_python313() -> str | None:
-    """Return an interpreter that actually runs, unlike some version managers' stubs on PATH, or None."""
+    """Return the path of a Python 3.13 that actually runs, unlike the stubs of some version managers, or
+    None.
+    """
     candidates = [shutil.which("python3.13")]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates += [str(path) for path in sorted(versions.glob("3.13*/bin/python3.13"), reverse=True)]
@@ -35,7 +37,9 @@ def _runs(python: str) -> bool:
 
 
 def worker_python(python313: str) -> str:
-    """Return the environment's interpreter. The environment is rebuilt if the requirements have changed."""
+    """Return the path of the environment's interpreter. The environment is rebuilt if the requirements have
+    changed.
+    """
     requirements = _requirements_for_313()
     key = hashlib.sha256("\n".join((requirements, *WORKER_PACKAGES)).encode()).hexdigest()[:12]
     folder = ROOT / ".local" / f"worker-{key}"
@@ -48,8 +52,8 @@ def worker_python(python313: str) -> str:
             listed = folder / "requirements.txt"
             listed.write_text(requirements, encoding="utf-8")
             _run(str(python), "-m", "pip", "install", *_QUICKLY, *WORKER_PACKAGES)
-            # The file lists everything that is needed; resolving again would ask for the replaced package
-            # again.
+            # The file lists all packages; resolving dependencies would install a package again that this
+            # environment replaces.
             _run(str(python), "-m", "pip", "install", *_QUICKLY, "--no-deps", "-r", str(listed))
             (folder / "complete").touch()
     return str(python)

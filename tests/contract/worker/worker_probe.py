@@ -1,4 +1,4 @@
-"""Loads an app through the official worker library and reports what the worker would tell the host.
+"""Loads an app with the official worker library, and prints what the worker would report to the host.
 
 `python worker_probe.py FOLDER [CALLS]` under Python 3.13; prints JSON. CALLS is a JSON list of invocations to
 make: `{"function", "parameter", "http": {"path", "params", "body"}}` or `{…, "model_binding_data": {…}}`.
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Record:
-    """A stand-in for a protobuf message: fields, and which of its alternatives is set."""
+    """A stand-in for a protobuf message, with its fields and the name of the alternative that is set."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
@@ -38,7 +38,7 @@ class BindingInfo(Record):
 
 
 class Protos:
-    """All message types; those without constants are created on demand."""
+    """The message types. Types without constants are created on first use."""
 
     StatusResult = StatusResult
     BindingInfo = BindingInfo
@@ -78,7 +78,7 @@ async def probe(folder: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def invoke(worker: Any, function_id: str, call: dict[str, Any], uri: str | None) -> dict[str, Any]:
-    """Make one invocation as the host does. HTTP requests go to the worker's own server."""
+    """Invoke a function as the host does. HTTP requests are sent to the worker's own server."""
     data = Record(name=call["parameter"], data=typed_data(call))
     invocation = request(
         "invocation_request",
@@ -116,10 +116,11 @@ def http_call(url: str, function_id: str, http: dict[str, Any]) -> str:
     give_up_at = time.monotonic() + 30
     while True:
         try:
-            with urllib.request.urlopen(asked, timeout=30) as answer:  # the worker's own loopback address
+            with urllib.request.urlopen(asked, timeout=30) as answer:  # the worker's server on loopback
                 return str(answer.read().decode())
         except urllib.error.URLError as refused:
-            # The worker's server comes up in a thread of its own, and nothing says when.
+            # The worker starts its server in a separate thread and doesn't report when it is ready, so try
+            # again.
             if not isinstance(refused.reason, ConnectionRefusedError) or time.monotonic() > give_up_at:
                 raise
             time.sleep(0.1)

@@ -1,4 +1,6 @@
-"""A stack for all access tests, with short streams that tests can read to the end."""
+"""Fixtures for a stack that all access tests share, with streams that end early so that tests can read them
+completely.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -14,7 +16,7 @@ from tests.e2e.stack_services import services_of
 
 @pytest.fixture(name="world", scope="session")
 def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessCorpus]:
-    """Yield the stack with the papers and data created by every person."""
+    """Yield the stack with all papers, and with data created by every person."""
     folder = tmp_path_factory.mktemp("access")
     overrides = {**PATIENT, "STREAM_SECONDS": str(STREAM_SECONDS), "DEFAULT_ACCESS": "*"}
     with LocalStack(settings_for(folder), overrides, environment_without_model()) as stack:

@@ -1,4 +1,4 @@
-"""A separate stack with the papers, and data of each person that others might try to reach."""
+"""A separate stack with the papers, and with data of each person that the others try to reach."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to 
 
 @dataclass
 class AccessCorpus:
-    """The stack and its data."""
+    """The stack, and the ids of the data in it."""
 
     stack: LocalStack
     callers: dict[str, httpx.Client] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class AccessCorpus:
         return client_of(self.stack, person.token(self.stack.secrets.token_secret))
 
     def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
-        """Ask a question and return the ended run."""
+        """Ask a question, wait for the end of the run and return it."""
         asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
         assert asked.status_code == 202, asked.text
         path = f"/runs/{asked.json()['run_id']}"
@@ -72,7 +72,7 @@ def fill(world: AccessCorpus, folder: Path) -> None:
     """Upload the papers, let every person ask, and wait until everything is stored."""
     stack = world.stack
     world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
-    world.caller("owner").get("/documents").raise_for_status()  # the first call makes tables and indexes
+    world.caller("owner").get("/documents").raise_for_status()  # the first request creates tables and indexes
     made = world.caller("owner").post("/threads", json={"title": "with a file"})
     world.thread_id = made.json()["thread_id"]
     for paper in PAPERS.values():
@@ -86,7 +86,7 @@ def fill(world: AccessCorpus, folder: Path) -> None:
 
 
 def ask_everything(world: AccessCorpus, name: str) -> None:
-    """Create a run, a thread and a summary of the person, and a run that targets forbidden documents."""
+    """Create a run, a thread and a summary as the person, and a run that names forbidden documents."""
     caller = world.caller(name)
     world.runs[name] = world.ask(caller)
     aimed = [world.doc_id(paper.key) for paper in foreign(PEOPLE[name])]
@@ -100,7 +100,7 @@ def ask_everything(world: AccessCorpus, name: str) -> None:
 
 
 def note_blocks(world: AccessCorpus, name: str) -> None:
-    """Record the ids of the papers' blocks, as one of their readers finds them."""
+    """Record the block ids of the papers that a person may read, as returned by their search."""
     found = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
     for paper in PAPERS.values():
         ids = [hit["block_id"] for hit in found if hit["filename"] == paper.filename]
@@ -122,7 +122,7 @@ def content_of(paper: Paper, folder: Path) -> bytes:
 
 
 def put(stack: LocalStack, name: str, paper: Paper, content: bytes) -> None:
-    """Write the access list first, as required, then the file."""
+    """Upload the access list, which must come first, and then the file."""
     rights = {"acl": list(paper.acl), "owner_id": paper.owner_id, "project_id": paper.project_id}
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         files = service.get_container_client(DOCUMENTS_CONTAINER)
@@ -131,10 +131,12 @@ def put(stack: LocalStack, name: str, paper: Paper, content: bytes) -> None:
 
 
 def all_ready(stack: LocalStack) -> bool:
-    """Return whether all papers are ready by their states, because some are shown to no user."""
+    """Return whether all papers are ready. The states are read from storage, because no user can see all
+    papers.
+    """
     stack.check()
     with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
-        # Beside the states the table holds rows that lists and feeds read, without a status.
+        # The table also contains rows for lists and feeds, which have no status.
         entities = tables.get_table_client("documents").list_entities()
         rows = [entity for entity in entities if "status" in entity]
     assert not [row["blob_name"] for row in rows if row["status"] == "failed"]

@@ -1,4 +1,6 @@
-"""The people and documents of the access tests. The oracle uses plain sets and knows no filter."""
+"""The people and documents of the access tests, and an oracle for access rights that uses plain sets instead
+of filters.
+"""
 
 import time
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ ODD_GROUP = "r&d, \"north\" | süd;~^ 'x' 研究"
 
 @dataclass(frozen=True)
 class Person:
-    """A user with the claims of a token."""
+    """A user, with the claims of their token."""
 
     user_id: str
     groups: tuple[str, ...] = ()
@@ -47,7 +49,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Paper:
-    """A document. Only its text and its file name contain `mark`.
+    """A document. `mark` occurs only in its text and its file name.
 
     Attributes:
         in_thread: whether it is a file for one conversation of its owner.
@@ -111,8 +113,8 @@ QUESTION = "What is the calibration interval of the Kestrel turbine?"
 
 
 def may_read(person: Person, paper: Paper) -> bool:
-    """Return whether a principal of the person is in the list, compared exactly, or the
-    person is the owner. Outside its conversation nobody may read a file.
+    """Return whether the access list contains a principal of the person, or the person is the owner. This is
+    False for files of conversations, which are readable only there.
     """
     if paper.in_thread:
         return False
@@ -120,7 +122,7 @@ def may_read(person: Person, paper: Paper) -> bool:
 
 
 def may_open(person: Person, paper: Paper) -> bool:
-    """Return whether the person may open the paper by its id, as a source of an answer."""
+    """Return whether the person may open the paper by its id, as they would from a source of an answer."""
     return may_read(person, paper) or (paper.in_thread and paper.owner_id == person.user_id)
 
 
@@ -130,10 +132,10 @@ def readable(person: Person) -> set[str]:
 
 
 def foreign(person: Person) -> list[Paper]:
-    """Return the papers that must appear not to exist for the person."""
+    """Return the papers that must seem not to exist for the person."""
     return [paper for key, paper in PAPERS.items() if key not in readable(person)]
 
 
 def leaked(person: Person, text: str) -> list[str]:
-    """Return the keys of foreign papers whose mark a text contains."""
+    """Return the keys of the forbidden papers whose mark occurs in a text."""
     return [paper.key for paper in foreign(person) if paper.mark in text.lower()]

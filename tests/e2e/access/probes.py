@@ -31,13 +31,13 @@ OWNERS = ("owner", "member", "public only")
 
 
 def told(answer: httpx.Response, asked_for: str) -> tuple[int, str, str]:
-    """Return the observable parts of a response, without the requested id."""
+    """Return the observable parts of a response, without the id in the request."""
     text = answer.text.replace(asked_for, "ID").replace(asked_for[:64], "ID")
     return answer.status_code, answer.headers.get("content-type", ""), text
 
 
 def same_as_absent(answer: httpx.Response, asked_for: str, absent: httpx.Response, about: object) -> None:
-    """Check that the response for a foreign resource equals the response for a missing one."""
+    """Check that the response for another person's resource equals the response for a missing one."""
     assert told(answer, asked_for) == told(absent, ABSENT), about
     assert answer.status_code == 404, about
 
@@ -48,7 +48,7 @@ def shows_no_foreign(person: Person, answer: httpx.Response) -> None:
 
 
 def of_document(method: str, suffix: str = "", figure: bool = False, may: Oracle = may_open) -> Probe:
-    """Return a probe of a route that reads a document, for its readers only."""
+    """Return a probe of a route that reads a document. Only readers of the document may use it."""
 
     def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
@@ -69,7 +69,8 @@ def of_document(method: str, suffix: str = "", figure: bool = False, may: Oracle
 
 
 def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = None) -> Probe:
-    """Return a probe of a route that changes a document: readers are refused, for others it doesn't exist.
+    """Return a probe of a route that changes a document. It must reject readers, and respond to all others as
+    if the document didn't exist.
 
     Those who may change it are left out: other tests let them do it.
     """
@@ -88,7 +89,7 @@ def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = Non
                     assert answer.status_code == 403, (name, key, answer.text)
                 else:
                     same_as_absent(answer, doc_id, absent, (name, key))
-        for key in PAPERS:  # and nothing has happened
+        for key in PAPERS:  # the rejected requests must have no effect
             names = [name for name, person in PEOPLE.items() if may_read(person, PAPERS[key])]
             for name in names[:1]:
                 assert world.caller(name).get(f"/documents/{world.doc_id(key)}").json()["edited_fields"] == []
@@ -103,7 +104,7 @@ def of_one_person(
     own_status: int | tuple[int, ...],
     body: Mapping[str, Any] | None = None,
 ) -> Probe:
-    """Return a probe of a route for a resource that only its owner may use."""
+    """Return a probe of a route for a resource that only its owner may access."""
 
     def probe(world: AccessCorpus) -> None:
         for owner in OWNERS:
@@ -121,7 +122,7 @@ def of_one_person(
 
 
 def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,)) -> Probe:
-    """Return a probe of a route for the application role `admin`; `expected` are the statuses for
+    """Return a probe of a route that requires the application role `admin`. `expected` are the statuses for
     administrators.
     """
 
@@ -137,7 +138,7 @@ def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,
 
 
 def for_everybody(path: str) -> Probe:
-    """Return a probe of a route without identity, which must reveal nothing."""
+    """Return a probe of a route without authentication, whose response must not reveal anything."""
 
     def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
@@ -149,7 +150,7 @@ def for_everybody(path: str) -> Probe:
 
 
 def of_anyone_known(path: str) -> Probe:
-    """Return a probe of a route with the same response for all users, and none without an identity."""
+    """Return a probe of a route that returns the same to all users, but requires authentication."""
 
     def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
@@ -163,7 +164,7 @@ def of_anyone_known(path: str) -> Probe:
 
 
 def for_channels_alone(world: AccessCorpus) -> None:
-    """Check that people's own tokens are not accepted in place of the Bot Service's."""
+    """Check that the bot's route accepts only tokens of the Bot Service, and no user's token."""
     activity = {
         "type": "message",
         "id": "1",
@@ -183,7 +184,7 @@ def run_of(world: AccessCorpus, name: str) -> str:
 
 
 def keeps_to_own_runs(world: AccessCorpus, name: str, run_ids: set[str]) -> None:
-    """Check that only the person who asked may read each run."""
+    """Check that each run can be read only by the person who asked."""
     others = [other for other in PEOPLE if other != name]
     theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
     assert run_ids.isdisjoint(theirs), name
@@ -218,7 +219,7 @@ def new_summary(world: AccessCorpus, name: str) -> str:
 
 
 def events_of(caller: httpx.Client, path: str, after: int | None = None) -> list[dict[str, Any]]:
-    """Return the data of every event of a stream, read to its end."""
+    """Return the data of all events of a stream."""
     answer = caller.get(path, headers={} if after is None else {"Last-Event-ID": str(after)})
     assert answer.status_code == 200, answer.text
     return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]

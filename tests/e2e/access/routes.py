@@ -1,4 +1,4 @@
-"""Every route of the app with the probe that checks its permissions; none may be missing."""
+"""Every route of the app with the probe that checks its permissions. A test fails if one is missing."""
 
 import time
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ FORGETFUL = "organisation with a prefix"
 
 
 def routes_of_the_app() -> list[str]:
-    """Return every operation, such as `GET documents/{doc_id}`."""
+    """Return all operations of the app, such as `GET documents/{doc_id}`."""
     return sorted(f"{method} {route}" for method, route, _ in api_routes())
 
 
@@ -72,7 +72,7 @@ def listed(world: AccessCorpus) -> None:
 def counted(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         facets = world.caller(name).get("/documents/facets").json()
-        # Other probes upload documents of their own: the list is checked by `listed`.
+        # Other probes upload documents too, so this compares only counts; `listed` checks the list.
         shown = world.caller(name).get("/documents", params={"limit": 100}).json()["documents"]
         assert facets["document_count"] == len(shown), name
         hidden = {value["value"] for value in facets["project_id"]}
@@ -112,11 +112,11 @@ def own_runs_listed(world: AccessCorpus) -> None:
 
 
 def answers_shared(world: AccessCorpus) -> None:
-    """Share everybody's answer with everybody: nobody sees words of documents that they can't read."""
+    """Check that answers shared with everybody show nobody the text of documents that they can't read."""
     for owner in PEOPLE:
         path, order = f"/runs/{run_of(world, owner)}/shares", {"audience": ["*"]}
         made = world.caller(owner).post(path, json=order)
-        if made.status_code != 201:  # switched off, or there is an obstacle
+        if made.status_code != 201:  # sharing is disabled, or the answer can't be shared
             assert made.status_code in (403, 404, 409), made.text
             continue
         for name, person in PEOPLE.items():
@@ -174,7 +174,7 @@ def asked(world: AccessCorpus) -> None:
 
 
 def assisted(world: AccessCorpus) -> None:
-    """Check that each person finds and reads only readable documents through MCP."""
+    """Check that each person finds and reads only readable documents through the MCP server."""
     for name, person in PEOPLE.items():
         found = tool_result(world, name, "search", query=QUESTION, top_k=50)
         assert keys_of(world, [one["id"].partition("/")[0] for one in found["results"]]) == readable(person)
@@ -206,7 +206,9 @@ def assisted(world: AccessCorpus) -> None:
 
 
 def may_calculate(world: AccessCorpus, name: str) -> bool:
-    """Return whether SQL over the paper with a table runs; otherwise the table must appear not to exist."""
+    """Return whether SQL over the paper with a table runs, or fails with another error than for a missing
+    table.
+    """
     table_id, absent_id = f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[table_id])
     absent = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[absent_id])
@@ -214,7 +216,7 @@ def may_calculate(world: AccessCorpus, name: str) -> bool:
 
 
 def tool_result(world: AccessCorpus, name: str, tool: str, **arguments: object) -> dict[str, Any]:
-    """Return the result of a tool of the MCP server, including errors of the tool."""
+    """Return the result of a tool of the MCP server, even if it is an error."""
     call = {"name": tool, "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     answer = world.caller(name).post("/mcp", json=body)
@@ -234,7 +236,7 @@ def completed(world: AccessCorpus) -> None:
 
 
 def open_links_of(world: AccessCorpus, name: str) -> None:
-    """Check that links of an answer lead only to documents that the person may read."""
+    """Check that the links in an answer lead only to documents that the person may read."""
     answer = world.runs[name]["answer"]
     links = [(cited["doc_id"], cited["url"]) for cited in answer["citations"]]
     links += [(figure["doc_id"], figure["path"]) for figure in answer["figures"]]
@@ -247,8 +249,8 @@ def open_links_of(world: AccessCorpus, name: str) -> None:
 
 
 def drawn(world: AccessCorpus) -> None:
-    """Check the picture of a page: only readers of a PDF get it; readers of other files learn that there is
-    none.
+    """Check that only readers of a PDF get the picture of a page. Readers of other files must learn that
+    there is none.
     """
     for name, person in PEOPLE.items():
         caller = world.caller(name)
@@ -294,7 +296,7 @@ def remembered(world: AccessCorpus) -> None:
 
 
 def forgotten(world: AccessCorpus) -> None:
-    """Check that deleting memories affects only the caller's."""
+    """Check that deleting memories affects only those of the caller."""
     before = eventually(lambda: world.caller("owner").get("/memory").json()["memories"])
     assert world.caller(FORGETFUL).delete("/memory").status_code == 200
     after = world.caller("owner").get("/memory").json()["memories"]
@@ -302,14 +304,14 @@ def forgotten(world: AccessCorpus) -> None:
 
 
 def switched(world: AccessCorpus) -> None:
-    """Check that disabling memory affects only the caller's."""
+    """Check that disabling memory affects only the caller."""
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": False}).json() == {"is_on": False}
     assert world.caller("owner").get("/memory").json()["is_on"] is True
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": True}).status_code == 200
 
 
 def watched(world: AccessCorpus) -> None:
-    """Check that each person sees changes of only their own documents."""
+    """Check that each person's feed contains only changes of documents that they may read."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
     with ThreadPoolExecutor(len(PEOPLE)) as pool:
         told = pool.map(
@@ -321,7 +323,7 @@ def watched(world: AccessCorpus) -> None:
 
 
 def summarised(world: AccessCorpus) -> None:
-    """Check that a summary contains nothing of documents that the caller may not read."""
+    """Check that a summary contains no text of documents that the caller may not read."""
     for name in world.summaries:
         person = PEOPLE[name]
         caller, path = world.caller(name), f"/summaries/{summary_of(world, name)}"
@@ -334,7 +336,9 @@ def summarised(world: AccessCorpus) -> None:
 
 
 def uploaded(world: AccessCorpus) -> None:
-    """Check that an equal name, or a folder of another person, creates a document of the caller's own."""
+    """Check that uploading a file with the name or folder of another person's file creates a separate
+    document.
+    """
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     whole = {}
     for name in ("owner", "public only"):
@@ -360,7 +364,7 @@ def uploaded(world: AccessCorpus) -> None:
 
 
 def ticket_made(world: AccessCorpus) -> None:
-    """Check that an upload URL is in the sender's own folder, whatever the file's name."""
+    """Check that an upload URL always points to the caller's folder, whatever the name of the file."""
     own = digest("uploader", PEOPLE["public only"].user_id)[:16]
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     for filename in ("later.txt", f"../{owner_folder}/later.txt", f"..%2f{owner_folder}%2flater.txt"):
@@ -368,12 +372,12 @@ def ticket_made(world: AccessCorpus) -> None:
         made = world.caller("public only").post("/documents/uploads", json=body)
         assert made.status_code == 201, made.text
         assert f"/uploads/{own}/" in made.json()["url"]
-        # Nothing was written: for everybody, its sender as well, there is no such document yet.
+        # Nothing was uploaded, so the document doesn't exist for anybody yet, including the caller.
         assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
 
 
 def imported_nothing(world: AccessCorpus) -> None:
-    """Check that the app imports nothing while the feature is disabled, which is the default."""
+    """Check that the app imports no web page while this feature is disabled, which is the default."""
     for name in PEOPLE:
         for url in ("http://127.0.0.1/", "https://example.org/"):
             made = world.caller(name).post("/documents/import", json={"url": url})
@@ -381,7 +385,7 @@ def imported_nothing(world: AccessCorpus) -> None:
 
 
 def known(world: AccessCorpus) -> None:
-    """Check that the caller learns their own identity and no other."""
+    """Check that the response identifies the caller and nobody else."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me").json()
         assert (told["user_id"], told["group_count"]) == (person.user_id, len(person.groups)), name
@@ -390,7 +394,7 @@ def known(world: AccessCorpus) -> None:
 
 
 def offered(world: AccessCorpus) -> None:
-    """Check that the caller's audiences contain no other person's groups."""
+    """Check that the audiences offered to the caller contain no groups of other people."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me/audiences").json()["audiences"]
         expected = {person.user_id, *person.groups, "*"}

@@ -1,4 +1,4 @@
-"""Strings that would change a query, a path or a key if they weren't treated as text."""
+"""Strings that would change a query, a path or a key if they were not treated as plain text."""
 
 from typing import Any
 

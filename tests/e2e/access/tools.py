@@ -1,4 +1,6 @@
-"""Every tool of the registry, called by each person for everything, with the permitted results."""
+"""Checks of every registered tool: each person calls it for all documents and must get only permitted
+results.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +19,7 @@ ToolProbe = Callable[[AccessCorpus, Services, str], Awaitable[None]]
 
 
 async def call(services: Services, person: Person, tool: str, **arguments: Any) -> ToolResult:
-    """Return a tool's result after checking that it contains no foreign document."""
+    """Call a tool, check that the result contains no forbidden document, and return it."""
     result = await bound_tool(tool, services, person.context).execute(**arguments)
     assert leaked(person, str(result)) == [], (person, tool, arguments)
     return result
@@ -59,7 +61,7 @@ async def gets(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def reads(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that a foreign document gets the same result as a missing one."""
+    """Check that the result for a forbidden document equals that for a missing one."""
     person = PEOPLE[name]
     absent = await call(services, person, "read_pages", doc_id=ABSENT, last=10)
     assert absent["type"] == "DocumentNotFoundError"
@@ -73,7 +75,7 @@ async def reads(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def views(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that a foreign picture gets the same result as a missing one."""
+    """Check that the result for a forbidden picture equals that for a missing one."""
     person = PEOPLE[name]
     absent = await call(services, person, "view_figure", block_id="absent")
     for key, ids in world.block_ids.items():
@@ -106,7 +108,7 @@ async def counts(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def judges(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
-    """Call the tool with the ids of all blocks, as another person's search returned them."""
+    """Call the tool with the ids of all blocks, including those that only other people's searches return."""
     person = PEOPLE[name]
     every = world.block_ids
     theirs = [block_id for key, ids in every.items() if key in readable(person) for block_id in ids]
@@ -144,7 +146,7 @@ async def lists_tables(world: AccessCorpus, services: Services, name: str) -> No
 async def queries_a_table(
     world: AccessCorpus, services: Services, name: str, tool: str, **arguments: str
 ) -> None:
-    """Check that a foreign table gets the same result as a missing one."""
+    """Check that the result for a forbidden table equals that for a missing one."""
     person, table_id, absent_id = PEOPLE[name], f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = await call(services, person, tool, table_ids=[table_id], **arguments)
     absent = await call(services, person, tool, table_ids=[absent_id], **arguments)
@@ -166,11 +168,11 @@ async def runs_sql(world: AccessCorpus, services: Services, name: str) -> None:
 async def asks_tables(world: AccessCorpus, services: Services, name: str) -> None:
     await queries_a_table(world, services, name, "query_structured_data", question=QUESTION)
     found = await call(services, PEOPLE[name], "query_structured_data", question=QUESTION)
-    assert not found["success"]  # the local model writes no SQL
+    assert not found["success"]  # the local model can't write SQL
 
 
 async def leaks_nothing(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
-    """Call a tool that reads no documents."""
+    """Call a tool that reads no documents, and check its result for leaks."""
     await call(services, PEOPLE[name], tool, **json.loads(TOOLS[tool].example))
 
 
@@ -189,7 +191,7 @@ async def writes_files(world: AccessCorpus, services: Services, name: str) -> No
 
 
 async def reads_files(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that a foreign workspace file gets the same result as a missing one."""
+    """Check that the result for another person's workspace file equals that for a missing one."""
     on, own = with_workspaces(services), f"only-{digest(name)[:8]}.md"
     await call(on, PEOPLE[name], "file_write", path=own, text="mine", mode="replace")
     for other in PEOPLE.keys() - {name}:

@@ -1,4 +1,4 @@
-"""Separate hosts with an Azurite."""
+"""Fixtures for separate hosts with an Azurite."""
 
 from tests.contract.host.conftest import new_host
 

@@ -1,5 +1,5 @@
-"""Hotels that satisfy the assertions of Microsoft's live tests, whose own fixtures the source distribution
-lacks.
+"""Hotels that satisfy the assertions of Microsoft's live tests. The source distribution doesn't contain the
+original ones.
 
 The tests ask for: ten hotels, `hotel` in seven and `motel` in two, `WiFi` in four Budget and one Luxury
 hotel, and the suggestions for `mot` to be the description of hotel 2 and the name of hotel 9.
@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-# name, category, description
+# Name, category and description of each hotel
 HOTELS = (
     ("Tall Palace", "Luxury", "Best hotel in town for travellers with taste. Pool, spa and free WiFi."),
     ("Roadside Rest", "Budget", "Cheapest hotel in town. Infact, a motel."),
@@ -26,7 +26,7 @@ LARGE_COUNT = 60
 
 
 def write_hotels(folder: Path) -> None:
-    """Write the three fixture files under the names that the tests open."""
+    """Write the three fixture files under the names that the live tests expect."""
     _write(folder / "hotel_schema.json", _schema())
     _write(folder / "hotel_small.json", {"value": [_hotel(number) for number in range(1, len(HOTELS) + 1)]})
     _write(folder / "hotel_large.json", {"value": [_hotel(number) for number in range(1, LARGE_COUNT + 1)]})

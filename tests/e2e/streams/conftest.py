@@ -1,4 +1,4 @@
-"""A host whose model writes slowly enough to watch a run."""
+"""A host whose model writes slowly enough to observe a run."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.e2e.sub_agents.hosts import MODEL, configured
 PACED = {
     "CHAT_MODEL": f"{MODEL}@tps=90",  # an answer takes some seconds
     "SUBAGENTS_ENABLED": "false",
-    "MAX_TOTAL_LATENCY_MS": "120000",  # a dead host's time counts
+    "MAX_TOTAL_LATENCY_MS": "120000",  # includes the time in which the host is dead
     "RATE_LIMIT_PER_MINUTE": "0",
     "MAX_CONCURRENT_RUNS": "0",
 }

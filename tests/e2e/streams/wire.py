@@ -1,4 +1,4 @@
-"""Streams as bytes: opened, read up to any position, interrupted there, and resumed."""
+"""Streams as bytes: opened, read up to any position, cut there, and resumed."""
 
 import contextlib
 import http.client
@@ -13,16 +13,16 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, SampleUser
 
 SILENCE_S = 120.0
-PATIENCE_S = 240.0  # nothing waits so long unless it hangs
+PATIENCE_S = 240.0  # longer than anything takes that doesn't hang
 _RETRY_S = 0.1
 
 
 class BrokenOffError(Exception):
-    """The other side closed the connection."""
+    """Error raised if the server closed the connection."""
 
 
 def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
-    """Ask without following the run, and return its id."""
+    """Ask a question without reading its events, and return the run's id."""
     with _answered(
         stack, "POST", "/api/chat", user, {"question": question}, {"Prefer": "respond-async"}
     ) as told:
@@ -31,7 +31,7 @@ def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
 
 
 def pieces(stack: LocalStack, path: str, after: object = None, user: SampleUser = ANNA) -> Iterator[bytes]:
-    """Yield the bytes of a stream as they arrive, until its own end.
+    """Yield the bytes of a stream as they arrive, until the stream ends.
 
     Raises:
         BrokenOffError: the stream was not opened, or did not end as it should.
@@ -54,18 +54,18 @@ def events_path(run_id: str) -> str:
 
 
 def whole(stack: LocalStack, run_id: str) -> bytes:
-    """Return all events of a run from an unbroken connection."""
+    """Return all events of a run, as bytes, from an uninterrupted connection."""
     return b"".join(frames_of(b"".join(pieces(stack, events_path(run_id)))))
 
 
 def status_of(stack: LocalStack, method: str, path: str, headers: dict[str, str]) -> int:
-    """Return the status of a call without reading its body."""
+    """Send a request and return the status of the response, without reading its body."""
     with _answered(stack, method, path, ANNA, None, headers) as response:
         return response.status
 
 
 def call(stack: LocalStack, method: str, path: str) -> tuple[int, dict[str, Any]]:
-    """Return status and JSON of a call without a body."""
+    """Send a request without a body, and return the status and JSON of the response."""
     with _answered(stack, method, path, ANNA, None, {}) as response:
         return response.status, json.loads(response.read())
 
@@ -89,13 +89,15 @@ def is_last(frame: bytes) -> bool:
 
 
 class Cutter:
-    """Reads a run over connections that are cut at random bytes, up to a given number of times.
+    """A reader of a run whose connections are cut at random bytes, up to a given number of times.
 
     `cuts`: how often a line was cut so far; `lost`: how often the other side was gone.
     """
 
     def __init__(self, stack: LocalStack, seed: int, limit: int, largest: int) -> None:
-        """Create a reader. `largest` is the maximum number of bytes before the next cut."""
+        """Create a reader. `limit` is the number of cuts, `largest` the maximum number of bytes before the
+        next cut.
+        """
         self._stack = stack
         self._chance = random.Random(seed)
         self._limit = limit
@@ -104,7 +106,7 @@ class Cutter:
         self.lost = 0
 
     def read(self, run_id: str, give_up_s: float = PATIENCE_S) -> bytes:
-        """Return all frames up to the run's end, joined from the complete frames of each connection."""
+        """Return all frames of a run, joined from the complete frames of each connection."""
         frames: list[bytes] = []
         give_up = time.monotonic() + give_up_s
         while not (frames and is_last(frames[-1])):
@@ -114,7 +116,7 @@ class Cutter:
         return b"".join(frames)
 
     def _line(self, run_id: str, after: int | None) -> bytes:
-        """Return the bytes of one connection until it is cut or ends."""
+        """Return the bytes received on one connection until it is cut or ends."""
         until = self._chance.randint(1, self._largest) if self.cuts < self._limit else None
         received = b""
         try:

@@ -15,20 +15,20 @@ from samples.acl import ANNA, SampleUser
 from tests.e2e.stack_fixture import SharedStack
 
 MODEL = "groundwork-extractive"
-GIVE_UP_S = 240.0  # nothing waits so long unless it hangs
-# A busy machine wakes a process late. How late the app itself is, is measured by `make budgets`.
+GIVE_UP_S = 240.0  # longer than anything takes that doesn't hang
+# Allows for a busy machine, on which processes wake up late. `make budgets` measures the delay of the app itself.
 SLACK_S = 15.0
 CONTROL_TABLE = "subagentcontrol"
 
 
 @contextmanager
 def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
-    """Yield the same stack with its host restarted with these settings, and restore it afterwards."""
+    """Restart the host of the stack with these settings, yield the stack, and restore the host afterwards."""
     assert isinstance(stack, SharedStack)
     with stack.restored():
         stack.kill_host()
         forget_control(stack)
-        # The samples are short: their comparisons and summaries would need no sub-agent.
+        # The samples are so short that comparing or summarising them needs no sub-agent by default.
         stack.start_host({"WHOLE_DOCUMENTS_TOKENS": "0", **changes})
         try:
             yield stack
@@ -41,7 +41,7 @@ def caller_of(stack: LocalStack, user: SampleUser = ANNA) -> Caller:
 
 
 def ask(stack: LocalStack, question: str) -> Followed:
-    """Return a completed run with all its events."""
+    """Ask a question, and return the completed run with all its events."""
     followed = caller_of(stack).ask(question, GIVE_UP_S)
     assert followed.last is not None, f"no end within {GIVE_UP_S:.0f} s: {question}"
     return followed
@@ -60,7 +60,7 @@ def statuses(followed: Followed, state: str) -> list[dict[str, Any]]:
 
 
 def answer_of(followed: Followed) -> dict[str, Any]:
-    """Return the answer as it was sent last. Fail if there is none."""
+    """Return the answer in the last event. Fail if there is none."""
     assert followed.last is not None
     assert followed.last.name == "complete", followed.last.data
     answer: dict[str, Any] = followed.last.data["answer"]
@@ -68,7 +68,7 @@ def answer_of(followed: Followed) -> dict[str, Any]:
 
 
 def run_of(stack: LocalStack, followed: Followed) -> dict[str, Any]:
-    """Return the run as its owner reads it afterwards."""
+    """Return the run as the API shows it to its owner after its end."""
     status, told = caller_of(stack).call("GET", f"/api/runs/{followed.run_id}")
     assert status == 200
     run: dict[str, Any] = told
@@ -92,7 +92,7 @@ def forget_control(stack: LocalStack) -> None:
 
 
 def spoil_control(stack: LocalStack) -> None:
-    """Make the state of running sub-agents unreadable, as a manual change of the table could."""
+    """Make the stored state of running sub-agents unreadable, as a manual change of the table could."""
     with _control(stack) as table:
         rows = [dict(row) for row in table.list_entities()]
         assert rows, "no sub-agent has been at work yet"

@@ -1,4 +1,6 @@
-"""A headless Chromium for tests, controlled through `browser.cjs`: pages by name, elements by selectors."""
+"""A headless Chromium for tests, controlled through `browser.cjs`. Pages are identified by name, elements by
+selector.
+"""
 
 import json
 import os
@@ -9,14 +11,14 @@ from typing import Any, Self
 
 from local.azurite.server import find_node
 
-PATIENCE_S = 60.0  # for an element to be there; tests wait for answers by `wait` with more
+PATIENCE_S = 60.0  # time for an element to appear; tests pass more to `wait` for answers
 PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"
 _DRIVER = Path(__file__).parent / "browser.cjs"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class BrowserError(AssertionError):
-    """The page did not show or do something in time, in Playwright's words."""
+    """Error raised if the page did not show or do something in time, with Playwright's message."""
 
 
 def find_chromium() -> str | None:
@@ -25,7 +27,7 @@ def find_chromium() -> str | None:
 
 
 class Browser:
-    """One browser for all pages. A context manager.
+    """A browser with all pages of the tests. It is a context manager.
 
     Args:
         tools: the folder that scripts/teams_tools.py filled.
@@ -61,7 +63,7 @@ class Browser:
         self._process.stdout.close()
 
     def do(self, command: str, *, within_s: float = PATIENCE_S, **given: Any) -> Any:
-        """Run a command of browser.cjs and return its response.
+        """Run a command of browser.cjs and return its result.
 
         Raises:
             BrowserError: the page does not allow it, within the time.
@@ -86,5 +88,5 @@ class Browser:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise BrowserError("The browser has ended; its log tells why.")
+            raise BrowserError("The browser has exited; see its log.")
         return dict(json.loads(line))

@@ -1,4 +1,4 @@
-"""One app, one browser and the Playgrounds of two people for all Teams tests."""
+"""Fixtures for one app, one browser and two people's Playgrounds, shared by all Teams tests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ _USUAL = {"CHAT_MODEL": f"{MODEL}@tps=12,only=answer"}  # slow enough for an upd
 
 @dataclass
 class App:
-    """The session's stack as the Playground uses it, with settings that a test requests."""
+    """The session's stack as the Playground uses it, with the settings that a test requests."""
 
     stack: LocalStack
     base: Mapping[str, str]
     current: Mapping[str, str] = field(default_factory=dict)
 
     def use(self, **changes: str) -> "App":
-        """Return the app with these settings, restarted only if it has others."""
+        """Return the app with these settings. The host is restarted only if its settings differ."""
         if changes != self.current or not self.current:
             self.stack.kill_host()
             self.stack.app_settings = {**self.base, **changes}
@@ -63,7 +63,9 @@ def prepared(stack: SharedStack, browser: Browser, tmp_path_factory: pytest.Temp
 
 @pytest.fixture
 def app(prepared: App) -> App:
-    """Return the app with default settings. Tests name this fixture, or one like it, before the person."""
+    """Return the app with default settings. Tests must request this fixture, or a similar one, before a
+    person's.
+    """
     return prepared.use(**_USUAL)
 
 

@@ -1,4 +1,6 @@
-"""The documents of these tests. The Playground's people have no groups, so each has their own."""
+"""The documents of the Teams tests. Each person has separate ones, because people in the Playground have no
+groups.
+"""
 
 from pathlib import Path
 
@@ -18,7 +20,7 @@ PRESS_SAYS = {2023: "4120 litres", 2024: "5370 litres"}
 
 
 def bring_papers(stack: LocalStack, folder: Path) -> None:
-    """Upload all documents, and wait until they can be asked about."""
+    """Upload all documents, and wait until they are ready."""
     papers = {"works.pdf": (ANNA, _works(folder)), "barrels.csv": (ANNA, BARRELS)}
     for owner in (ANNA, BEN):
         said = f"The night rota of the hall in Ludlow is kept by {ROTA_SAYS[owner.user_id]}."
@@ -33,7 +35,7 @@ def bring_papers(stack: LocalStack, folder: Path) -> None:
 
 
 def agents_of_anna(folder: Path) -> Path:
-    """Return a folder with the sample agents, of which the department's is Anna's."""
+    """Return a folder with the sample agents, in which the agent of a department belongs to Anna."""
     for path in sorted(Path("samples/agents").glob("*.agent.md")):
         said = path.read_text(encoding="utf-8").replace("[engineering]", f"[{ANNA.user_id}]")
         (folder / path.name).write_text(said, encoding="utf-8")

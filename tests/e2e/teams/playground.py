@@ -1,4 +1,4 @@
-"""The Microsoft 365 Agents Playground as one person's Teams client, and its page."""
+"""The Microsoft 365 Agents Playground as one person's Teams client, with its page in the browser."""
 
 import json
 import os
@@ -13,19 +13,21 @@ from tests.e2e.stack_client import eventually
 from tests.e2e.teams.browser import PICTURES, Browser
 from tests.e2e.teams.recorder import Exchange, Recorder
 
-TENANT = "fernhill"  # as the samples call it: documents for all of the organisation are readable
+# same tenant as in the samples, so that documents for the whole organisation are readable
+TENANT = "fernhill"
 BOT = "Groundwork"
 ROOM = "Project room"
-ANSWER_TIMEOUT_S = 180.0  # of a loaded machine; 2-8 s measured
+ANSWER_TIMEOUT_S = 180.0  # for a busy machine; 2 to 8 s were measured
 BUBBLE = ".fai-OutputCard"
 _TEXTBOX = "[role=textbox]"
 _LOOPBACK = Path(__file__).parent / "loopback.cjs"
 _COMMAND_LINE = ("node_modules", "@microsoft", "m365agentsplayground", "cli.js")
-_FILLERS = 5  # the Playground ends with fewer other people
+_FILLERS = 5  # the Playground exits if the conversation has fewer other people
 
 
 class Playground:
-    """A Playground process for one person. A context manager; entering waits until it serves.
+    """A Playground process for one person. It is a context manager, which waits on entry until the process
+    serves requests.
 
     Attributes:
         incoming: what it sent to the app.
@@ -43,7 +45,7 @@ class Playground:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # JSON is YAML.
+        # The file is JSON, which is valid YAML.
         (self._folder / ".m365agentsplayground.yml").write_text(json.dumps(_configuration(self.user)))
         self.incoming.__enter__()
         self.outgoing.__enter__()
@@ -73,17 +75,17 @@ class Playground:
         self.outgoing.__exit__()
 
     def sent(self) -> list[dict[str, Any]]:
-        """Return the activities that it sent to the app, in order."""
+        """Return the activities that the Playground sent to the app, in order."""
         return [exchange.body for exchange in self.incoming.exchanges]
 
     def answers(self) -> list[Exchange]:
-        """Return the activities that the app sent, with the response to each."""
+        """Return the activities that the app sent, each with the response to it."""
         return [one for one in self.outgoing.exchanges if one.method in ("POST", "PUT") and one.body]
 
 
 @dataclass
 class Chat:
-    """A person's page. `page` is its name in the browser."""
+    """A person's page in the browser. `page` is its name."""
 
     browser: Browser
     playground: Playground
@@ -97,7 +99,7 @@ class Chat:
         return chat
 
     def say(self, text: str, *, mentioning: bool = False) -> None:
-        """Write and send a message."""
+        """Type and send a message."""
         if mentioning:
             self.browser.do("type", page=self.page, selector=_TEXTBOX, text=f"@{BOT[:4]}")
             self.browser.do("click", page=self.page, selector=f'[role=menuitem]:has-text("{BOT}")')
@@ -106,16 +108,16 @@ class Chat:
         self.browser.do("click", page=self.page, selector='[aria-label="Send Message"]')
 
     def begin_anew(self) -> None:
-        """Forget the questions asked before."""
+        """Start a new thread, so that earlier questions don't count as context."""
         self.say("/new")
         self.see("A new conversation begins.")
 
     def go_to(self, conversation: str) -> None:
-        """Open another conversation of the list on the left."""
+        """Select another conversation in the list on the left."""
         self.browser.do("click", page=self.page, selector=f'text="{conversation}"')
 
     def press(self, title: str) -> None:
-        """Press a button of a card."""
+        """Press a button on a card."""
         self.browser.do("click", page=self.page, selector=f'.ac-actionSet button:has-text("{title}")')
 
     def see(self, text: str, within_s: float = ANSWER_TIMEOUT_S) -> None:

@@ -1,4 +1,4 @@
-"""A proxy that forwards requests unchanged and records both sides."""
+"""A proxy that forwards requests unchanged, and records requests and responses."""
 
 import json
 import time
@@ -16,7 +16,9 @@ _TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request. `at`: time.monotonic() of its arrival; `body`, `answer`: JSON, or None."""
+    """A recorded request with its response. `at` is the time.monotonic() of its arrival; `body` and `answer`
+    are JSON, or None.
+    """
 
     at: float
     method: str
@@ -27,7 +29,7 @@ class Exchange:
 
 
 class Recorder(HttpServer):
-    """A proxy on a free loopback port. A context manager. `target`: a URL without a path."""
+    """A proxy on a free loopback port. It is a context manager. `target` is a URL without a path."""
 
     def __init__(self, target: str = "") -> None:
         super().__init__(self._forward)
@@ -35,7 +37,7 @@ class Recorder(HttpServer):
         self.exchanges: list[Exchange] = []
 
     def _forward(self, request: Request) -> Answer:
-        """Return the target's response, which is recorded as well."""
+        """Forward a request to the target, record both sides, and return the response."""
         at = time.monotonic()
         method, path, body = request.method, request.target, request.body
         sent = {name: value for name, value in request.headers.items() if name.lower() in _FORWARDED}

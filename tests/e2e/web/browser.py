@@ -1,4 +1,4 @@
-"""A signed-in page in this machine's Chromium. Any fault that the page reports fails its test.
+"""Signed-in pages in the machine's Chromium. A test fails if its page reports any fault.
 
 The Content-Security-Policy stays on. Requests that leave loopback, errors and violations of the policy are
 collected in `faults`.
@@ -30,7 +30,7 @@ from scripts.web_build import WEB, build
 from tests.e2e.stack_client import HANG_GUARD_S
 from tests.e2e.teams.browser import find_chromium
 
-REPORT = "WEB_CHECK_OUT"  # where `make web-check` has numbers written
+REPORT = "WEB_CHECK_OUT"  # the path to which `make web-check` has measurements written
 only_measured = pytest.mark.skipif(REPORT not in os.environ, reason="asserts nothing: `make web-check`")
 PATIENCE_MS = HANG_GUARD_S * 1000
 expect.set_options(timeout=PATIENCE_MS)
@@ -42,7 +42,7 @@ document.addEventListener("securitypolicyviolation", (event) => violations.push(
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules})).violations.map(
   (one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 200)).join(" | "))"""
-# A missing session, or a refusal that a test provokes, is written to the console by the browser itself.
+# The browser itself logs failed requests, which include missing sessions and errors that a test provokes.
 EXPECTED = re.compile(
     r"status of (400|401|404|409|412|422|429|503)|net::ERR_(ABORTED|CONNECTION|EMPTY|INCOMPLETE)"
 )
@@ -50,25 +50,25 @@ EXPECTED = re.compile(
 
 @dataclass
 class Watched:
-    """A page and its faults."""
+    """A page with the faults that it reported."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raise AssertionError with all faults."""
+        """Raise AssertionError if there are any faults, listing them all."""
         violations = self.page.evaluate("window.violations ?? []")
         assert self.faults + [f"policy: {one}" for one in violations] == []
 
     def axe(self) -> list[str]:
-        """Return accessibility faults by axe's rules for WCAG 2.2 AA."""
+        """Return the violations of WCAG 2.2 AA that axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[str] = self.page.evaluate(RUN_AXE, RULES)
         return found
 
 
 def require_browser() -> str:
-    """Return the path of Chromium. Without it a test is skipped, or fails in CI, which installs one."""
+    """Return the path of Chromium. Without it, skip the test, or fail in CI, where it is always installed."""
     found = find_chromium()
     if found is None:
         if os.environ.get("CI"):
@@ -79,7 +79,7 @@ def require_browser() -> str:
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """Yield a browser, with the page built."""
+    """Build the web page, and yield a browser."""
     executable = require_browser()
     build()
     with sync_playwright() as playwright:
@@ -101,7 +101,7 @@ def opened(
     locale: str = "en-GB",
     path: str = "/",
 ) -> Iterator[Watched]:
-    """Yield the page, signed in as a sample user. Its faults fail the test at the end."""
+    """Yield the page, signed in as a sample user. On exit, the test fails if the page reported faults."""
     context = browser.new_context(
         locale=locale, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
     )
@@ -142,7 +142,7 @@ def _listen(watched: Watched) -> None:
 
 
 def ask(page: Page, question: str) -> None:
-    """Send a question."""
+    """Send a question on the page."""
     page.fill("#question", question)
     page.press("#question", "Enter")
 

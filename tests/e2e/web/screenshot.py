@@ -22,7 +22,7 @@ QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
     "Summarise the Heron 400 installation guide.",
 )
-COLOURS = 128  # keeps the file small; nothing of it is a photograph
+COLOURS = 128  # keeps the file small; the picture contains no photographs
 
 
 def take(browser: Browser, base_url: str) -> bytes:
@@ -36,7 +36,7 @@ def take(browser: Browser, base_url: str) -> bytes:
         page.click(".markdown .chip >> nth=4")
         page.wait_for_selector(".page-picture .mark")
         page.mouse.move(640, 720)
-        page.wait_for_timeout(1000)  # the page scrolls to the mark
+        page.wait_for_timeout(1000)  # wait until the page has scrolled to the highlighted quotation
         picture = Image.open(io.BytesIO(page.screenshot()))
     reduced = io.BytesIO()
     picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(reduced, "PNG", optimize=True)

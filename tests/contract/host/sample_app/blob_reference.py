@@ -1,4 +1,4 @@
-"""A blob trigger parameter that contains the blob's location but not its content.
+"""A parameter type for blob triggers that contains the blob's location but not its content.
 
 An SDK type ("deferred binding") of the app's own, registered as azurefunctions-extensions-bindings-blob
 registers its BlobClient: the host sends model_binding_data and never reads the blob.
@@ -11,7 +11,7 @@ from azurefunctions.extensions.base import Datum, InConverter, SdkType
 
 
 class BlobReference(SdkType):  # type: ignore[misc]  # the extension is untyped
-    """Connection setting, container and name of a blob."""
+    """The connection setting, container and name of a blob."""
 
     def __init__(self, *, data: Any) -> None:
         place = json.loads(data.content)
@@ -24,7 +24,7 @@ class BlobReference(SdkType):  # type: ignore[misc]  # the extension is untyped
 
 
 class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger"):  # type: ignore[misc,call-arg]
-    """Creates a BlobReference from the host's model_binding_data."""
+    """A converter that creates a BlobReference from the host's model_binding_data."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:

@@ -1,4 +1,6 @@
-"""A small app with one function of every kind that the host serves. Each records its input."""
+"""A small app with one function for every kind of trigger that the host serves. Each function records its
+input.
+"""
 
 import asyncio
 import json
@@ -23,7 +25,7 @@ def note(kind: str, **facts: object) -> None:
         notes.write(json.dumps({"kind": kind, **facts}) + "\n")
 
 
-# HTTP
+# Functions with HTTP triggers
 
 
 def rest_of(req: Request) -> str:
@@ -106,7 +108,7 @@ def slow(req: Request) -> str:
     return "done"
 
 
-# Storage
+# Functions with blob and queue triggers
 
 
 @app.blob_trigger(
@@ -144,7 +146,7 @@ async def every_second(timer: func.TimerRequest) -> None:
     note("timer", past_due=timer.past_due, status=timer.schedule_status)  # type: ignore[attr-defined]
 
 
-# Durable
+# Durable functions
 
 
 @app.route(route="square-all")

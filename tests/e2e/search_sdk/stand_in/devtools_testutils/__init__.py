@@ -1,4 +1,4 @@
-"""A replacement of Microsoft's test tools for their live tests, with the local server as the live service.
+"""A replacement for Microsoft's test utilities, which makes their live tests use the local server.
 
 Settings arrive as SEARCH_SERVICE_ENDPOINT and SEARCH_SERVICE_KEY. Nothing is recorded, nothing is sanitised.
 """
@@ -15,7 +15,7 @@ from azure.core.credentials import AzureKeyCredential
 
 
 class AzureTestError(Exception):
-    """A fixture could not be set up."""
+    """Error raised if a fixture could not be set up."""
 
 
 class AzureRecordedTestCase:
@@ -26,7 +26,7 @@ class AzureRecordedTestCase:
 
 
 class EnvironmentVariableLoader:
-    """A decorator that passes settings to the test, from the environment or the test itself."""
+    """A decorator that passes settings to a test, from the environment or its own arguments."""
 
     def __init__(self, directory: str, **settings: str) -> None:
         self._settings = {name: os.environ.get(name.upper(), default) for name, default in settings.items()}
@@ -52,7 +52,8 @@ class EnvironmentVariableLoader:
 
 def _named_like(test: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     functools.update_wrapper(run, test)
-    # Without this pytest would read the test's own signature and look for fixtures of those names.
+    # Without this line, pytest would read the signature of the wrapped test and look for fixtures with the
+    # names of its parameters.
     del run.__dict__["__wrapped__"]
     return run
 
@@ -71,5 +72,7 @@ def remove_batch_sanitizers(names: list[str]) -> None:
 
 @pytest.fixture(scope="session")
 def test_proxy() -> None:
-    """Remove the waits for the cloud's indexing lag, because local writes are searchable at once."""
+    """Remove the pauses for the indexing delay of the cloud service; the local server makes writes searchable
+    at once.
+    """
     time.sleep = lambda seconds: None

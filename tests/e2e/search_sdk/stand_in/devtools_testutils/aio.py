@@ -1,4 +1,4 @@
-"""The asynchronous half of the stand-in."""
+"""The asynchronous part of the replacement."""
 
 from . import recorded_by_proxy as recorded_by_proxy_async
 

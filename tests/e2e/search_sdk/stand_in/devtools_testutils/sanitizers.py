@@ -1,4 +1,4 @@
-"""Nothing is recorded, so there is nothing to sanitise."""
+"""Empty sanitizers, because the tests record nothing."""
 
 
 def add_remove_header_sanitizer(**options: str) -> None:
