@@ -1,4 +1,4 @@
-"""Loopback ports for the servers that tests start."""
+"""Free loopback ports for the servers that tests start."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ _PORTS_PER_WORKER = 2_500
 
 
 def find_free_port() -> int:
-    """Return a loopback port that is free and that no other call returns.
+    """Return a free loopback port, which no other call in this test run returns.
 
     The port lies below the ephemeral range, in a range of this worker's own, because it may be opened only
     seconds later, and reopened after a crash.

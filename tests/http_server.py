@@ -1,4 +1,4 @@
-"""An HTTP server on loopback whose responses come from a function in the test process."""
+"""An HTTP server on loopback whose responses come from a function in the test."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ Answer = tuple[int, Mapping[str, str], bytes]
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it arrived. `target` is its path with the query; names of headers ignore case."""
+    """A received request. `target` is its path with the query string; header names are case-insensitive."""
 
     method: str
     target: str
@@ -22,7 +22,7 @@ class Request:
 
 
 class HttpServer:
-    """A server on a free port. The URL is known at once, but requests are only answered inside its
+    """A server on a free port. Its URL is known immediately, but it answers requests only within its
     context.
     """
 
@@ -54,7 +54,8 @@ def json_answer(body: Any, status: int = 200, media_type: str = "application/jso
 def _handler_of(respond: Callable[[Request], Answer]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
+        # Otherwise, each response waits 40 ms for an acknowledgement of its headers.
+        disable_nagle_algorithm = True
 
         def _respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -67,7 +68,7 @@ def _handler_of(respond: Callable[[Request], Answer]) -> type[BaseHTTPRequestHan
                 self.end_headers()
                 self.wfile.write(content)
             except ConnectionError:
-                self.close_connection = True  # the caller went away
+                self.close_connection = True  # the client has disconnected
 
         do_GET = do_POST = do_PUT = do_DELETE = _respond  # noqa: N815  # the names that the base class looks for
 

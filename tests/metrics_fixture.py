@@ -1,4 +1,4 @@
-"""OpenTelemetry metrics as a deployment configures them, kept in memory for one test."""
+"""OpenTelemetry metrics, configured as in a deployment but kept in memory for one test."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,9 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
 
 
 def points(reader: InMemoryMetricReader, meter: str) -> Points:
-    """Return each metric of a meter with its attributes and value, for histograms the sum."""
+    """Return the data points of a meter: for each metric its attributes and value (for histograms, the
+    sum).
+    """
     values: Points = {}
     collected = reader.get_metrics_data()
     assert collected is not None

@@ -1,4 +1,4 @@
-"""A receiver of traces and metrics for tests: OTLP over HTTP on loopback, stored in memory."""
+"""A receiver of traces and metrics for tests: OTLP over HTTP on loopback, kept in memory."""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ class ReceivedSpan:
 
 @dataclass
 class Receiver:
-    """The telemetry received so far. `headers` contains those of every request."""
+    """The telemetry received so far. `headers` contains the headers of every request."""
 
     url: str
     headers: list[Mapping[str, str]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Receiver:
 
     @property
     def spans(self) -> list[ReceivedSpan]:
-        """Return each span once, by start time."""
+        """Return each received span once, by start time."""
         return sorted(self._spans.values(), key=lambda span: span.started)
 
     def of_trace(self, trace_id: str) -> list[ReceivedSpan]:

@@ -39,12 +39,12 @@ GRANT SELECT ON reporting.orders, reporting.some TO groundwork;
 
 @contextmanager
 def postgres_shop(access: tuple[str, ...]) -> Iterator[DatabaseSource]:
-    """Yield a server with the shop's orders; skip the test if PostgreSQL isn't installed."""
+    """Yield a database with the orders of a shop. Skip the test if PostgreSQL isn't installed."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not folders:
         pytest.skip("PostgreSQL is not installed")
     folder, port = Path(tempfile.mkdtemp(prefix="groundwork-postgres-")), find_free_port()
-    user = "nobody" if os.geteuid() == 0 else None  # the server refuses root
+    user = "nobody" if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
     if user:
         shutil.chown(folder, user)
     data = folder / "data"
@@ -88,7 +88,7 @@ def postgres_shop(access: tuple[str, ...]) -> Iterator[DatabaseSource]:
 
 
 def _owner(server: "subprocess.Popen[bytes]", port: int) -> "psycopg.Connection[tuple[object, ...]]":
-    """Return a connection of the database owner, as soon as the server accepts one."""
+    """Return a connection of the database owner as soon as the server accepts one."""
     while True:
         try:
             return psycopg.connect(

@@ -1,4 +1,4 @@
-"""Helpers that perform queued work at once, as the queue functions of the app would do it."""
+"""Helpers that perform queued work immediately, in place of the queue functions of the app."""
 
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
@@ -10,18 +10,18 @@ from tests.fakes.stores import InMemoryTaskQueues
 
 
 async def stop_nothing(_: str) -> None:
-    """Do nothing, in place of stopping an orchestration that doesn't exist."""
+    """Do nothing. Used where an erasure would stop an orchestration, but none exists."""
 
 
 async def remember_queued(services: Services) -> None:
-    """Add the queued turns to the memory of their users."""
+    """Add the turns in the queue to the memory of their users."""
     assert isinstance(services.queues, InMemoryTaskQueues)
     for message in services.queues.take(TURNS_QUEUE):
         await remember(RememberTask.model_validate_json(message), services)
 
 
 async def erase_queued(services: Services, stop: StopRun = stop_nothing) -> list[float]:
-    """Perform the queued erasure passes. Return the delays with which they were queued."""
+    """Perform the queued erasure passes. Return the delay, in seconds, with which each was queued."""
     assert isinstance(services.queues, InMemoryTaskQueues)
     queued = services.queues.messages.pop(ERASURES_QUEUE, [])
     for message, _ in queued:

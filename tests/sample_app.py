@@ -1,4 +1,4 @@
-"""The app in this process with the samples: HTTP API on loopback, orchestrations on the local executor.
+"""The app with the samples in this process: HTTP API on loopback, orchestrations on the local executor.
 
 Stores and indexes are those of `tests.world`; the models are the local model server's. Blob and queue
 triggers don't fire: a file uploaded through the API is ingested, one written to storage isn't.
@@ -44,7 +44,7 @@ START_GUARD_S = 240.0
 
 
 class SampleApp:
-    """An app that serves on a separate event loop, so that tests may call it with any client.
+    """An app that is served on a separate event loop, so that tests may call it with any client.
 
     Attributes:
         base_url: the address above /api.
@@ -61,16 +61,16 @@ class SampleApp:
         self._error: BaseException | None = None
 
     def token(self, user: SampleUser, *roles: str) -> str:
-        """Return a token for a user."""
+        """Return a development token for a user."""
         return mint_token(user, SECRET, roles=roles)
 
     def put_in_workspace(self, user_id: str, name: str) -> None:
-        """Write a file as the tool `file_write` does."""
+        """Write a file to a user's workspace, as the tool `file_write` does."""
         self._wait_for(self._services.blobs.write(WORK, f"workspaces/{digest(user_id)}/{name}", b"mine"))
 
     @contextmanager
     def serving(self) -> Iterator["SampleApp"]:
-        """Serve until the block ends.
+        """Serve the app until the block ends.
 
         Raises:
             RuntimeError: it did not start, or a sample could not be ingested.
@@ -122,7 +122,7 @@ class SampleApp:
         for path in generate(self.data / "samples"):
             metadata = {"acl": ",".join(ACCESS[path.name])}
             await self._services.blobs.write(DOCUMENTS, path.name, path.read_bytes(), metadata=metadata)
-        # one at a time, because nothing here restarts a document that had to wait for a place
+        # One at a time, because nothing in this process restarts a document that had to wait.
         for name in ACCESS:
             instance = await durable.start("ingest_document", {"blob_name": name})
             await durable.until(instance, "Completed", "Failed")
@@ -133,11 +133,11 @@ class SampleApp:
 
 @contextmanager
 def sample_app(folder: Path, model_server: ModelServer, **changes: Any) -> Iterator[SampleApp]:
-    """Serve the app with the samples; until the block ends, all code of this process uses its services."""
+    """Serve the app with the samples. Until the block ends, all code of this process uses its services."""
     services = _services_of(model_server, changes)
     with pytest.MonkeyPatch.context() as patch:
         use_services(services, patch)
-        # the app sets it too; without it the SDK warns
+        # The app sets this variable too; without it, the SDK warns.
         patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
         with SampleApp(folder, services).serving() as app:
             yield app
@@ -187,10 +187,11 @@ def app_functions() -> SdkFunctions:
 
 
 def use_services(services: Services, patch: pytest.MonkeyPatch) -> None:
-    """Make all modules use these services and their settings, including modules that have imported the
-    accessors.
+    """Make all modules use these services and their settings, including modules that have already imported
+    the accessors.
     """
-    api.app()  # a module imported later would keep these services for ever
+    # Imported now, because a module that is imported later would keep these services after the test.
+    api.app()
     for name in set(registration.ORCHESTRATORS.values()) | set(registration.ACTIVITIES.values()):
         importlib.import_module(name)
     replacements = {

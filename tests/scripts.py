@@ -8,17 +8,17 @@ from shared.wiring import Services
 
 
 def start() -> Results:
-    """Return the results of a run that has done nothing yet."""
+    """Return the initial results, as of a run that hasn't performed any step."""
     return ()
 
 
 def observe(results: Results, observation: Observation, tokens: int = 0) -> Results:
-    """Add the result of the newest command."""
+    """Append the observation of the latest command to the results."""
     return (*results, StepResult(observation=observation, tokens=tokens))
 
 
 def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
-    """Return the action of the next step, or another command, or the end."""
+    """Return the action of the next step, or the command or run end that comes in its place."""
     command = next_command(results)
     assert not isinstance(command, Steps | Readers)
     if not isinstance(command, Step):
@@ -28,14 +28,14 @@ def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
 
 
 def delay_s(results: Results) -> float:
-    """Return the pause before the next step."""
+    """Return the pause before the next step, in seconds."""
     command = next_command(results)
     assert isinstance(command, Step)
     return command.delay_s
 
 
 def tokens_of(results: Results) -> int:
-    """Return the number of tokens used by the steps, excluding sub-agents."""
+    """Return the number of tokens that the steps have used, excluding sub-agents."""
     return sum(result.tokens for result in results)
 
 

@@ -1,4 +1,4 @@
-"""The servers that tests share, as fixtures: Azurite, the local search server, a model server.
+"""Fixtures for the servers that tests share: Azurite, the local search server, a model server.
 
 They are real processes on free ports, one of each per test run. Tests that share them choose names of their
 own with `unique_name`.
@@ -22,7 +22,7 @@ from local.child_process import ChildProcess, start_child, tail
 from tests.free_ports import find_free_port
 from tests.shared_servers import accepts_connections, ports_of
 
-START_TIMEOUT_S = 90.0  # 1-3 s on an idle machine, much longer on a busy one
+START_TIMEOUT_S = 90.0  # servers start in 1 to 3 s, but take much longer on a busy machine
 ROOT = Path(__file__).resolve().parents[1]
 SEARCH_KEY = "local-search-key"
 MODEL_KEY = "local-model-key"
@@ -45,7 +45,7 @@ class Azurite:
 
 @dataclass(frozen=True)
 class SearchServer:
-    """URL and key of the search server."""
+    """The URL and key of the search server."""
 
     endpoint: str
     api_key: str
@@ -53,7 +53,9 @@ class SearchServer:
 
 @dataclass(frozen=True)
 class ModelServer:
-    """URL and key of the model server, and its models: MiniLM, or hashing if the weights are missing."""
+    """The URL and key of the model server, and its models. The embedding model is MiniLM, or hashing if its
+    weights are missing.
+    """
 
     base_url: str
     api_key: str
@@ -73,7 +75,7 @@ def azurite() -> Azurite:
 
 @contextmanager
 def own_azurite() -> Iterator[Azurite]:
-    """Start an emulator for tests that inspect everything that is stored."""
+    """Start a separate emulator, for tests that inspect everything that it stores."""
     with (
         tempfile.TemporaryDirectory(prefix="azurite-", ignore_cleanup_errors=True) as folder,
         _azurite_in(Path(folder)) as server,
@@ -83,16 +85,14 @@ def own_azurite() -> Iterator[Azurite]:
 
 @pytest.fixture(scope="session")
 def search_server() -> SearchServer:
-    """Return a running search server, with the operations that only its contract tests use."""
+    """Return a running search server. It includes operations that only its contract tests use."""
     (port,) = ports_of("search", _start_search)
     return SearchServer(f"http://127.0.0.1:{port}", SEARCH_KEY)
 
 
 @pytest.fixture(scope="session")
 def model_server() -> ModelServer:
-    """Return a running model server. Tests choose faults, speeds and kinds of endpoint
-    by the model's name.
-    """
+    """Return a running model server. Tests request faults, delays and kinds of endpoint in the model name."""
     (port,) = ports_of("model", _start_model)
     address = f"http://127.0.0.1:{port}"
     health = httpx.get(f"{address}/health", timeout=START_TIMEOUT_S).json()

@@ -30,7 +30,7 @@ Start = Callable[[Path], tuple[ChildProcess, list[int]]]
 
 
 def begin_run() -> None:
-    """Create the folder of this run. For the controller, before it starts workers."""
+    """Create the folder of this run. The controller calls this before it starts workers."""
     os.environ[_FOLDER] = tempfile.mkdtemp(prefix="groundwork-tests-")
 
 
@@ -43,7 +43,7 @@ def end_run() -> None:
 
 
 def ports_of(name: str, start: Start) -> list[int]:
-    """Return the ports of the run's server of that name, which is started if no worker has done so."""
+    """Return the ports of the server with this name. The first worker that needs the server starts it."""
     folder = Path(os.environ[_FOLDER])
     record = folder / f"{name}.json"
     with FileLock(folder / f"{name}.lock"):
@@ -61,7 +61,8 @@ def _stop(pid: int, ports: list[int]) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    # Its ports close when it ends. Its id says less: the parent that would reap it may be gone.
+    # Its ports close when it exits. Its process id is less reliable, because the parent that would reap it
+    # may be gone.
     while any(accepts_connections(port) for port in ports):
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)

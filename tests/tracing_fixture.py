@@ -1,4 +1,4 @@
-"""Spans in memory, through the fixture `recorded`, which tests import."""
+"""Spans in memory, recorded by the fixture `recorded`, which tests import."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ class Recorded:
         return [span.name for span in self.all]
 
     def one(self, name: str) -> ReadableSpan:
-        """Return the only span of that name."""
+        """Return the only span with this name."""
         (match,) = (span for span in self.all if span.name == name)
         return match
 
@@ -36,7 +36,7 @@ class Recorded:
         return self.one(name).attributes or {}
 
     def parent_of(self, name: str) -> str | None:
-        """Return the name of a span's recorded parent, or None."""
+        """Return the name of a span's parent if it was recorded, otherwise None."""
         parent = self.one(name).parent
         by_id = {span.context.span_id: span.name for span in self.all if span.context}
         return by_id.get(parent.span_id) if parent else None
@@ -47,7 +47,7 @@ StartRecording = Callable[..., Recorded]
 
 @pytest.fixture
 def start_recording() -> Iterator[StartRecording]:
-    """Yield a function that starts recording, with a sampling ratio and with or without content."""
+    """Yield a function that starts recording, with a given sampling ratio, and with or without content."""
 
     def start(*, ratio: float = 1.0, with_content: bool = False) -> Recorded:
         exporter = InMemorySpanExporter()
@@ -62,5 +62,5 @@ def start_recording() -> Iterator[StartRecording]:
 
 @pytest.fixture
 def recorded(start_recording: StartRecording) -> Recorded:
-    """Record everything, without content."""
+    """Record all spans, without content."""
     return start_recording()

@@ -57,7 +57,9 @@ TEXTS = {
 
 
 def plan(**changes: Any) -> QuestionPlan:
-    """Return a plan for `QUESTION` with some fields changed. By default, the intent fits the query type."""
+    """Return a plan for `QUESTION` with some fields changed. By default, the intent matches the query
+    type.
+    """
     query_type = changes.get("query_type", "CONTENT_SEARCH")
     values: dict[str, Any] = {
         "query_type": query_type,
@@ -128,14 +130,14 @@ class World:
         return await ask(self.services, question, user, **body)
 
     def documents_of(self, user_id: str) -> DocumentSearch:
-        """Return the documents that a person may read, as tools see them."""
+        """Return the documents that a person may read, as tools access them."""
         services = self.services
         user = UserContext(user_id=user_id)
         return DocumentSearch(SecuredIndex(services.documents_index, user, services.documents))
 
 
 async def corpus_services(model: Model | None = None, **parts: Any) -> Services:
-    """Return the services of a world with the corpus of `World.add_corpus`."""
+    """Return services that contain the documents of `World.add_corpus`."""
     world = World(model, **parts)
     await world.add_corpus()
     return world.services
@@ -157,14 +159,14 @@ async def add_corpus(services: Services) -> None:
 async def add_document(
     services: Services, doc_id: str, *texts: str, readers: Sequence[str] = ("*",), **record: Any
 ) -> None:
-    """Write a document's row and both indexes, with a page and a block for each text."""
+    """Store a document's row, and write it to both indexes with a page and a block for each text."""
     values: dict[str, Any] = {
         "doc_id": doc_id,
         "filename": f"{doc_id}.pdf",
         "upload_date": UPLOADED,
         "summary_brief": f"About {doc_id}.",
         "status": "ready",
-        "version": 0,  # as of blocks that tests write without one
+        "version": 0,  # same version as that of blocks which tests write without one
         "access_control_list": tuple(readers),
     }
     document = DocumentRecord(**{**values, **record})
@@ -192,13 +194,13 @@ async def add_document(
 
 
 async def add_record(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
-    """Write a document's row and its record in the index, without blocks."""
+    """Store a document's row, and write its record to the index, without blocks."""
     await add_row(services, document, version=version)
     await services.documents_index.upload([document.model_dump(mode="json")])
 
 
 async def add_row(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
-    """Write or replace the row of a document, which makes it readable for its readers."""
+    """Store or replace the row of a document, which makes the document readable for its readers."""
     state = state_of_record(document).model_copy(update={"version": version})
     stored = await services.documents.get(document.doc_id)
     if stored is None:
@@ -208,7 +210,7 @@ async def add_row(services: Services, document: DocumentRecord, *, version: int 
 
 
 def state_of_record(document: DocumentRecord) -> DocumentState:
-    """Return the state of a document that was ingested with this record."""
+    """Return the state of a document as if it had been ingested with this record."""
     rights = Rights(
         acl=document.access_control_list, owner_id=document.owner_id, project_id=document.project_id
     )
@@ -227,7 +229,7 @@ def state_of_record(document: DocumentRecord) -> DocumentState:
 
 
 async def remove_row(services: Services, doc_id: str) -> None:
-    """Delete a document's row, so that it is no longer readable. Both indexes keep its contents."""
+    """Delete a document's row, which makes the document unreadable. Its contents stay in both indexes."""
     state = await services.documents.get(doc_id)
     assert state is not None
     await services.documents.delete(state)

@@ -121,7 +121,7 @@ class _Parser:
             return float(text)
         if kind == "time":
             return text
-        # in filters of tables, such as datetime'2026-03-01T12:00:00Z'
+        # In filters of tables, such as datetime'2026-03-01T12:00:00Z'.
         if kind == "name" and text == "datetime":
             return datetime.fromisoformat(str(self._value()))
         if kind == "name" and text in _CONSTANTS:

@@ -1,4 +1,4 @@
-"""Scenarios of answers without tools: facts, listings, comparisons, quotations, languages."""
+"""Scenarios of answers without tool calls: facts, lists, comparisons, quotations and languages."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ async def plain(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def next_questions(stage: Stage) -> None:
-    """Ask for a fact. The model suggests three next questions: one is useful, one asks for the same fact, one
-    is an order.
+    """Ask for a fact. The model suggests three follow-up questions: a useful one, one for the same fact, and
+    a command.
     """
     tags = (
         '<follow_up question="Who replaces the filter of the pump?"/>\n'
@@ -51,7 +51,7 @@ async def small_talk(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def abstention(stage: Stage) -> None:
-    """Ask for something that no document states."""
+    """Ask for something that no document contains."""
     gap = '<answer><gap missing="No document states its weight." next_step="Ask its manufacturer."/>'
     stage.model.script(plan=[plan(standalone_question="How heavy is the pump?")], answer=[gap])
     await stage.ask("How heavy is the pump?")
@@ -59,7 +59,7 @@ async def abstention(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def partial_answer(stage: Stage) -> None:
-    """Ask for two things of which one is documented."""
+    """Ask for two facts of which only one is documented."""
     text = f'{PROVED} <gap missing="No document states the weight." next_step="Ask its manufacturer."/>'
     stage.model.script(plan=[plan()], answer=[text])
     await stage.ask("At what pressure does the pump run, and how heavy is it?")
@@ -160,7 +160,7 @@ async def german(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def french(stage: Stage) -> None:
-    """Ask in French for something that no document states."""
+    """Ask in French for something that no document contains."""
     gap = '<answer><gap missing="Aucun document n’indique le poids." next_step="Demandez au fabricant."/>'
     stage.model.script(plan=[plan(language="fr")], answer=[gap])
     await stage.ask("Combien pèse la pompe ?")
@@ -168,7 +168,7 @@ async def french(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def similar_file_names(stage: Stage) -> None:
-    """Cite one of two files of the same name."""
+    """Cite one of two files with the same name."""
     await stage.world.add(
         "twin", "The pump runs at 65 bar.", filename="manual.pdf", title="manual", published_by="Kim Lee"
     )
@@ -179,7 +179,7 @@ async def similar_file_names(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def two_versions(stage: Stage) -> None:
-    """Ask where two editions of a manual contradict each other."""
+    """Ask about a value for which two editions of a manual contradict each other."""
     await stage.world.add("manual-2", "The pump runs at 18 bar.", title="manual, 2nd edition")
     text = (
         '<answer>The first edition says 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/> '

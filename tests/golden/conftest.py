@@ -4,5 +4,5 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update`, which works for `pytest tests/golden` alone."""
+    """Add the option `--update`, which works only for `pytest tests/golden`."""
     parser.addoption("--update", action="store_true", help="write the event streams instead of comparing")

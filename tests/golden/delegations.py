@@ -38,7 +38,7 @@ EVIDENCE = {
 }
 DELEGATE = calls(("delegate", {"task": "Find the proof of the pressure.", "profile": "evidence_builder"}))
 AT_ONCE: dict[str, Any] = {"subagents_enabled": True, "subagents_child_retry_backoff_ms": 0}
-PAST_DEADLINE_S = 30.0  # a sub-agent has 15
+PAST_DEADLINE_S = 30.0  # longer than the 15 s that a sub-agent has
 
 
 @scenario(inline=True, **AT_ONCE)
@@ -50,7 +50,7 @@ async def compared_by_sub_agent(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def two_sub_agents(stage: Stage) -> None:
-    """Have two sub-agents read one document each, concurrently."""
+    """Let two sub-agents read one document each, concurrently."""
 
     def report(text: str) -> dict[str, Any]:
         amount, doc_id = ("48", "report-2023") if "was 48" in text else ("53", "report-2024")
@@ -69,7 +69,7 @@ async def two_sub_agents(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def delegated_by_model(stage: Stage) -> None:
-    """Have the model delegate part of the question to a sub-agent, which searches first."""
+    """Let the model delegate part of the question to a sub-agent, which first searches."""
     search = calls(("rag_semantic_search", {"query": "pump pressure limit"}))
     stage.model.script(
         plan=[plan(intent="procedural")],
@@ -82,7 +82,7 @@ async def delegated_by_model(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def failed_sub_agent(stage: Stage) -> None:
-    """Answer without a sub-agent whose model is unreachable."""
+    """Answer without the sub-agent, because its model is unreachable."""
     down = DependencyError("The model is out of reach.")
     stage.model.script(plan=[BOTH], report=[down] * 3, answer=[ROSE])
     await stage.ask(COMPARE, deep=True)
@@ -90,14 +90,14 @@ async def failed_sub_agent(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def unreadable_report(stage: Stage) -> None:
-    """Answer without a sub-agent whose report can't be read."""
+    """Answer without the sub-agent, because its report is unreadable."""
     stage.model.script(plan=[BOTH], report=["I'd rather not."] * 3, answer=[ROSE])
     await stage.ask(COMPARE, deep=True)
 
 
 @scenario(inline=True, **AT_ONCE)
 async def sub_agent_timeout(stage: Stage) -> None:
-    """Have a sub-agent report immediately after its model timed out."""
+    """Let a sub-agent write its report immediately after a model call timed out."""
     stage.hide(ESTIMATED)
     late = CallTimeoutError("The model took too long.")
     stage.model.script(
@@ -111,7 +111,7 @@ async def sub_agent_timeout(stage: Stage) -> None:
 
 @scenario(slow=True, **AT_ONCE)
 async def late_sub_agent(stage: Stage) -> None:
-    """Continue without a sub-agent at its deadline."""
+    """Answer without the sub-agent, because it has missed its deadline."""
     stage.hide(ESTIMATED)
     stage.model.script(plan=[BOTH], report=[Hang()], answer=[ROSE])
     run_id = await stage.begin(COMPARE, deep=True)

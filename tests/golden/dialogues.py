@@ -1,4 +1,4 @@
-"""Scenarios in which the run asks the user."""
+"""Scenarios in which the run asks the user a question."""
 
 from tests.golden.answers import PRESSURE, PROVED, REVENUE
 from tests.golden.scenario import plan, scenario
@@ -12,7 +12,7 @@ DAY_S = 86_400.0
 
 @scenario()
 async def clarification_answered(stage: Stage) -> None:
-    """Choose one of two documents by its number."""
+    """Answer a clarification with the number of one of two documents."""
     stage.model.script(plan=[AMBIGUOUS], answer=[REVENUE])
     run_id = await stage.begin_and_wait(WHICH)
     await stage.reply(run_id, choice=2)
@@ -21,7 +21,7 @@ async def clarification_answered(stage: Stage) -> None:
 
 @scenario()
 async def clarification_in_words(stage: Stage) -> None:
-    """Name all documents in words, after a reply that names none of the options' numbers."""
+    """Choose all documents in words, after a first reply with a number that isn't among the options."""
     stage.model.script(plan=[AMBIGUOUS], answer=[REVENUE])
     run_id = await stage.begin_and_wait(WHICH)
     await stage.reply(run_id, choice=7)
@@ -31,7 +31,7 @@ async def clarification_in_words(stage: Stage) -> None:
 
 @scenario()
 async def clarification_with_other_words(stage: Stage) -> None:
-    """Reply with words that choose nothing and become part of the question."""
+    """Reply to a clarification with words that choose no option and become part of the question."""
     stage.model.script(plan=[AMBIGUOUS], answer=[REVENUE])
     run_id = await stage.begin_and_wait(WHICH)
     await stage.reply(run_id, text="the one with the highest revenue")
@@ -48,7 +48,7 @@ async def clarification_expired(stage: Stage) -> None:
 
 @scenario()
 async def model_asks(stage: Stage) -> None:
-    """Answer a question of the model."""
+    """Answer a question that the model asks."""
     question_call = calls(
         ("ask_user", {"question": "Which pump?", "options": ["the small one", "the large one"]})
     )

@@ -1,4 +1,4 @@
-"""Scenarios in which something fails or is cancelled."""
+"""Scenarios of failures and cancellations."""
 
 from shared.platform.errors import DependencyError, ModelFixableError
 from tests.golden.answers import PRESSURE, PROVED
@@ -13,7 +13,7 @@ SECOND_S = 1.0
 
 @scenario(inline=True)
 async def unreadable_plan(stage: Stage) -> None:
-    """Continue without a plan."""
+    """Answer without a plan, because the model's plan is unreadable."""
     stage.hide(ESTIMATED)
     stage.model.script(plan=[ModelFixableError("garbage")], answer=[PROVED])
     await stage.ask(PRESSURE)
@@ -21,7 +21,7 @@ async def unreadable_plan(stage: Stage) -> None:
 
 @scenario()
 async def model_error_retried(stage: Stage) -> None:
-    """Retry after the model was unreachable."""
+    """Retry after the model was unreachable once."""
     stage.model.script(plan=[plan()], answer=[DependencyError(DOWN), PROVED])
     run_id = await stage.begin(PRESSURE)
     await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)
@@ -29,7 +29,7 @@ async def model_error_retried(stage: Stage) -> None:
 
 @scenario()
 async def model_failure(stage: Stage) -> None:
-    """Give up if the model stays unreachable."""
+    """End with an error, because the model stays unreachable."""
     stage.model.script(plan=[plan()], answer=[DependencyError(DOWN)] * 2)
     run_id = await stage.begin(PRESSURE)
     await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)
@@ -37,7 +37,7 @@ async def model_failure(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def refused_answer(stage: Stage) -> None:
-    """End with an error when the content filter stops the model."""
+    """End with an error, because the content filter blocks the answer."""
     stage.hide(ESTIMATED)
     stage.model.script(plan=[plan()], answer=[ModelFixableError("The content filter stopped the model.")] * 2)
     await stage.ask(PRESSURE)
@@ -45,13 +45,13 @@ async def refused_answer(stage: Stage) -> None:
 
 @scenario(inline=True, max_total_tokens_per_request=900)
 async def budget_exhausted(stage: Stage) -> None:
-    """End with an error when the tokens are used up."""
+    """End with an error, because the token budget is exhausted."""
     await stage.ask(PRESSURE)
 
 
 @scenario()
 async def cancelled(stage: Stage) -> None:
-    """Cancel a run while the model writes."""
+    """Cancel a run while the model writes the answer."""
     stage.model.script(plan=[plan()], answer=[Hang()])
     run_id = await stage.begin(PRESSURE)
     await stage.until_hanging()

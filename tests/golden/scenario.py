@@ -1,4 +1,4 @@
-"""The list of scenarios, filled by the modules that declare them."""
+"""The registry of scenarios, to which the modules with scenarios add theirs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Play = Callable[[Stage], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A script of questions.
+    """A scenario: a script that asks questions, with its settings.
 
     Attributes:
         name: of its file in `streams/`.
@@ -41,7 +41,7 @@ def scenario(
     parts: Mapping[str, Callable[[], Any]] | None = None,
     **settings: Any,
 ) -> Callable[[Play], Play]:
-    """Declare a function as the scenario of its name.
+    """Register the decorated function as a scenario under its name.
 
     Args:
         inline: whether it is played with the inline driver, too.
@@ -57,7 +57,7 @@ def scenario(
 
 
 def plan(**changes: Any) -> dict[str, Any]:
-    """Return a reply that plans the question about the pump's pressure.
+    """Return the model's plan for the question about the pump's pressure, with some fields changed.
 
     Args:
         changes: fields of the stored plan that differ.

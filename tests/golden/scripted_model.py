@@ -1,4 +1,4 @@
-"""A chat model that follows a script for each role, regardless of how it is called."""
+"""A chat model that follows a separate script for each role, whichever of its methods is called."""
 
 import asyncio
 from collections import defaultdict
@@ -27,7 +27,7 @@ TOKENS = USAGE.input_tokens + USAGE.output_tokens
 
 
 class Hang:
-    """A reply that never arrives."""
+    """A reply for which the model hangs forever."""
 
 
 Fixed: TypeAlias = str | dict[str, Any] | ModelTurn | GroundworkError | Hang
@@ -37,7 +37,7 @@ makes one of them from the text of the prompt."""
 
 
 class RoleModel(ChatModel):
-    """A chat model with a list of replies for each role, used in order.
+    """A chat model with a list of replies for each role, returned in order.
 
     Roles are the names of prompts (`plan`, `repair`, `summarise_turns`, ...) and, for conversations with
     tools, `answer` for the main agent and `sub_agent` for a sub-agent. A sub-agent's structured output has
@@ -54,25 +54,25 @@ class RoleModel(ChatModel):
         self._script: defaultdict[str, list[Reply]] = defaultdict(list)
 
     def script(self, **replies: Sequence[Reply]) -> None:
-        """Add replies to roles."""
+        """Append replies to the scripts of roles."""
         for role, further in replies.items():
             self._script[role] += further
 
     def require_end(self) -> None:
-        """Fail if a reply was not used, because the scenario then doesn't do what it describes."""
+        """Fail if any reply was not used, because the scenario then differs from its description."""
         left = {role: len(replies) for role, replies in self._script.items() if replies}
         assert not left, f"replies that nobody asked for: {left}"
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Return the role's next reply as `output`."""
+        """Return the next reply of the role as `output`."""
         reply = output.model_validate(await self._next(prompt.name, prompt.user))
         report_usage(TOKENS)
         return reply
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Yield the role's next reply in pieces."""
+        """Yield the next reply of the role in pieces."""
         for piece in _pieces(str(await self._next(prompt.name, prompt.user))):
             yield piece
 

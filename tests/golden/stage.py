@@ -1,4 +1,4 @@
-"""The app for one scenario: its HTTP API, its services in memory, and an executor of orchestrations.
+"""The app for one scenario: its HTTP API, its services in memory, and an executor for orchestrations.
 
 Questions run on the durable executor of the local stack, through the official SDK, or, where the driver is
 `inline`, in this process as in a program that uses the library. Either way readers get them over HTTP.
@@ -30,15 +30,14 @@ _SETTINGS: dict[str, Any] = {
     "dev_token_secret": SECRET,
     "stream_seconds": 60,
     "subagents_enabled": False,
-    # Scenarios run in real time, which may be long on a loaded machine, so these limits must never be
-    # reached.
+    # Scenarios run in real time, which may be slow on a busy machine, so these limits must never be reached.
     "max_total_latency_ms": 600_000,
     "plan_timeout_s": 300,
 }
 
 
 class Stage:
-    """One app with a scripted model; collects the streams of the runs that a scenario asks for.
+    """An app with a scripted model, which collects the streams of the runs that a scenario starts.
 
     Attributes:
         world: the services in memory, with the corpus of `World.add_corpus`.
@@ -66,11 +65,11 @@ class Stage:
         return self.world.services
 
     def hide(self, placeholders: Mapping[str, str]) -> None:
-        """Replace the values of additional fields with placeholders."""
+        """Replace the values of these fields in the streams by placeholders."""
         self._fields.update(placeholders)
 
     async def ask(self, question: str, **body: Any) -> dict[str, Any]:
-        """Ask, wait for the end, keep the stream, and return the run."""
+        """Ask a question, wait for its end, record the stream and return the run."""
         if self._driver == "inline":
             view, _ = await ask(self.services, question, ANNA, **body)
             run_id = view.run_id
@@ -79,7 +78,7 @@ class Stage:
         return await self.end_of(run_id, question)
 
     async def begin(self, question: str, **body: Any) -> str:
-        """Ask, and return the run's id immediately."""
+        """Ask a question and return the run's id immediately."""
         response = await self.http.post(
             "/chat", json={"question": question, **body}, headers={"Prefer": "respond-async"}
         )
@@ -87,28 +86,28 @@ class Stage:
         return str(response.json()["run_id"])
 
     async def begin_and_wait(self, question: str, **body: Any) -> str:
-        """Ask, and return the run's id once it waits for a reply."""
+        """Ask a question, wait until the run waits for a reply, and return the run's id."""
         run_id = await self.begin(question, **body)
         await self._until(run_id, "waiting")
         return run_id
 
     async def until_hanging(self) -> None:
-        """Wait until the model is asked for a reply that never arrives."""
+        """Wait until the model is called for a reply that never arrives."""
         async with asyncio.timeout(_HANG_GUARD_S):
             await self.model.hanging.wait()
 
     async def reply(self, run_id: str, **answer: Any) -> None:
-        """Reply to the run's clarification, and keep the status of the response."""
+        """Reply to the run's clarification, and record the status of the response."""
         replied = await self.http.post(f"/runs/{run_id}/answer", json=answer)
         self._texts.append(f"# reply {answer}: {replied.status_code}\n")
 
     async def cancel(self, run_id: str) -> None:
-        """Cancel the run, and keep the status of the response."""
+        """Cancel the run, and record the status of the response."""
         cancelled = await self.http.post(f"/runs/{run_id}/cancel")
         self._texts.append(f"# cancel: {cancelled.status_code}\n")
 
     async def end_of(self, run_id: str, question: str, *, advance_s: float = 0.0) -> dict[str, Any]:
-        """Wait for the run's end, keep its stream, and return it.
+        """Wait for the end of a run, record its stream and return the run.
 
         Args:
             advance_s: moves the clock of the orchestrations by so much between two looks.
@@ -153,7 +152,7 @@ async def open_stage(
     settings: Mapping[str, Any],
     parts: Mapping[str, Any],
 ) -> AsyncIterator[Stage]:
-    """Serve a new app.
+    """Yield a running app with fresh services for one scenario.
 
     Args:
         folder: for files of the scenario and of the executor.
@@ -165,7 +164,7 @@ async def open_stage(
     world = World(model, settings=fake_settings(**values), **parts)
     await world.add_corpus()
     use_services(world.services, patch)
-    # the app sets it too; without it the SDK warns
+    # The app sets this variable too; without it, the SDK warns.
     patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
     async with DurableServer(app_functions(), folder / "durable.sqlite") as durable:
         stage = Stage(world, model, durable, driver, folder)

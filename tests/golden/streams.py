@@ -1,4 +1,4 @@
-"""Server-sent events as text that is equal for equal runs, and easy to compare. Pure.
+"""Formats server-sent events as text that is the same for equal runs and easy to compare. Pure.
 
 Ids of runs and threads, times, durations and signatures are replaced by placeholders. Two things that depend
 on timing are put in order: pieces of text that follow each other are joined, and the events of sub-agents
@@ -15,19 +15,19 @@ from typing import Any
 _FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
-# Values that are estimated from the length of the prompt, because the call reports no usage, for example
-# after a timeout.
+# Values that are estimated from the length of the prompt if a call reports no usage, for example after a
+# timeout.
 ESTIMATED = {"tokens": "<tokens>", "cost_usd": "<cost>"}
 _PLACEHOLDERS = {
-    "attempt": "<attempt>",  # of a step, random
+    "attempt": "<attempt>",  # the random id of an attempt at a step
     "duration_ms": "<ms>",
-    "policy_version": "<version>",  # a digest of the settings
+    "policy_version": "<version>",  # a hash of the settings
 }
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A received event."""
+    """A server-sent event as received."""
 
     name: str
     data: dict[str, Any]
@@ -50,7 +50,7 @@ def frames_of(stream: str) -> list[Frame]:
 
 
 def render(frames: Iterable[Frame], names: Mapping[str, str], fields: Mapping[str, str]) -> str:
-    """Return the events as numbered JSON, with placeholders for what differs between equal runs.
+    """Format the events as numbered JSON. Values that differ between equal runs are replaced by placeholders.
 
     Args:
         names: placeholders by the ids that they replace.

@@ -28,10 +28,10 @@ You are a mechanic. Be brief.
 
 
 class FixedSearch(WebSearch):
-    """A web search that always finds the same page."""
+    """A web search that returns the same page for every query."""
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        """Return the page."""
+        """Return the fixed page."""
         return [WebHit(url="https://pumps.example/a", title="Pumps", text="Pumps may run at 16 bar.")]
 
 
@@ -48,7 +48,7 @@ def calls(*requests: tuple[str, dict[str, Any]], text: str = "") -> ModelTurn:
 
 @scenario(inline=True)
 async def second_search(stage: Stage) -> None:
-    """Search again, after a word to the reader."""
+    """Search a second time, after a few words to the reader."""
     search = calls(("rag_semantic_search", {"query": "revenue"}), text="I look at the reports, too.")
     stage.model.script(plan=[plan()], answer=[search, PROVED])
     await stage.ask(PRESSURE)
@@ -56,7 +56,7 @@ async def second_search(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def parallel_calls(stage: Stage) -> None:
-    """Call two tools concurrently: one with invalid arguments, and one that doesn't exist."""
+    """Call two tools concurrently, one with invalid arguments and one that doesn't exist."""
     both = calls(
         ("rag_semantic_search", {"query": "revenue", "top_k": "many"}),
         ("delete_all", {}),
@@ -68,7 +68,7 @@ async def parallel_calls(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def pages_read(stage: Stage) -> None:
-    """Read pages of a readable document, then of a forbidden one."""
+    """Read pages of a readable document, and then of a forbidden one."""
     await stage.world.add("secret", "The valve opens at 99 bar.", readers=("board",))
     reads = calls(
         ("read_pages", {"doc_id": "manual", "first": 1, "last": 2}),
@@ -80,7 +80,7 @@ async def pages_read(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def memory_recalled(stage: Stage) -> None:
-    """Look up earlier questions, of which none are remembered yet."""
+    """Search the memory of earlier questions, which is still empty."""
     recall = calls(("recall_memory", {"query": "pumps"}))
     stage.model.script(plan=[plan()], answer=[recall, PROVED])
     await stage.ask("What did I ask about pumps last week?")
@@ -88,7 +88,7 @@ async def memory_recalled(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def too_many_turns(stage: Stage) -> None:
-    """Call tools until the turns are used up."""
+    """Call tools until no turns are left."""
     searches = [calls(("rag_semantic_search", {"query": f"part {number}"})) for number in range(5)]
     stage.model.script(plan=[plan()], answer=[*searches, PROVED])
     await stage.ask(PRESSURE)
@@ -96,21 +96,21 @@ async def too_many_turns(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def table_query(stage: Stage) -> None:
-    """Calculate with the rows of a file; every number is checked."""
+    """Calculate with the rows of a file, and check every number in the answer."""
     answer = '<answer>The North leads with 130 <cite result="q1"/>, the South has 80 <cite result="q1"/>.'
     await _ask_by_region(stage, answer)
 
 
 @scenario(inline=True)
 async def wrong_number(stage: Stage) -> None:
-    """Calculate, and state a number that differs from the result."""
+    """Calculate, and state a number in the answer that differs from the result."""
     answer = '<answer>The North leads with 131 <cite result="q1"/>. The South has 80 <cite result="q1"/>.'
     await _ask_by_region(stage, answer)
 
 
 @scenario(inline=True, agent_tools="python")
 async def python_program(stage: Stage) -> None:
-    """Run a program."""
+    """Run a Python program."""
     sums = calls(("python", {"code": "sum(prices) / len(prices)", "inputs": {"prices": [10, 20, 60]}}))
     stage.model.script(plan=[plan()], answer=[sums, "<answer>The average is 30."])
     await stage.ask("What is the average of 10, 20 and 60?")
@@ -118,19 +118,19 @@ async def python_program(stage: Stage) -> None:
 
 @scenario(parts={"web_search": FixedSearch}, agent_tools="web_search", web_consent="ask")
 async def web_search_allowed(stage: Stage) -> None:
-    """Consent to a web search."""
+    """Allow a web search when the run asks for consent."""
     await _ask_the_web(stage, 1)
 
 
 @scenario(parts={"web_search": FixedSearch}, agent_tools="web_search", web_consent="ask")
 async def web_search_refused(stage: Stage) -> None:
-    """Refuse a web search."""
+    """Refuse a web search when the run asks for consent."""
     await _ask_the_web(stage, 2)
 
 
 @scenario(inline=True)
 async def agent_file(stage: Stage) -> None:
-    """Ask an agent defined in a file."""
+    """Ask an agent that is defined in a file."""
     (stage.folder / "mechanic.agent.md").write_text(AGENT, encoding="utf-8")
     search = calls(("rag_semantic_search", {"query": "pump pressure"}))
     stage.model.script(plan=[plan()], answer=[search, f"{PROVED} That is not much."])

@@ -1,4 +1,6 @@
-"""A client of Bicep's own compiler: one process (`bicep jsonrpc --stdio`) for all calls of a session."""
+"""A client of the Bicep compiler, which runs as one process (`bicep jsonrpc --stdio`) for all calls of a
+session.
+"""
 
 import json
 import os
@@ -18,8 +20,8 @@ NOT_FOUND = (
 
 
 def find_compiler() -> Path | None:
-    """Return the path of the compiler: from BICEP, from PATH, or next to the repository. Return None if it is
-    not installed.
+    """Return the path of the Bicep compiler: from BICEP, from PATH, or next to the repository. Return None if
+    it is not installed.
     """
     named = os.environ.get("BICEP") or shutil.which("bicep")
     path = Path(named) if named else ROOT.parent / "shared/tools/bicep"
@@ -45,11 +47,11 @@ class Compiler:
         self._process.communicate()
 
     def compile(self, path: Path) -> dict[str, Any]:
-        """Return `success`, `diagnostics`, and `contents`, the template as text."""
+        """Compile a file. Return `success`, `diagnostics`, and the template as text in `contents`."""
         return self._call("compile", path=str(path))
 
     def predict(self, parameters: Path, group: str | None) -> dict[str, Any]:
-        """Return what a deployment with these parameters creates: `predictedResources`, `outputs`,
+        """Return what a deployment with these parameters would create: `predictedResources`, `outputs` and
         `diagnostics`.
 
         `group` is the resource group that it goes into; None = it goes into the subscription.
@@ -66,7 +68,9 @@ class Compiler:
         return snapshot
 
     def graph(self, path: Path) -> dict[str, set[str]]:
-        """Return, for each module or resource of a file, the ones that must be created before it."""
+        """Return the dependencies of each module or resource of a file: the names of those that must be
+        created before it.
+        """
         answer = self._call("getDeploymentGraph", path=str(path))
         before: dict[str, set[str]] = {node["name"]: set() for node in answer["nodes"]}
         for edge in answer["edges"]:

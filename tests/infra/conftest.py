@@ -1,5 +1,5 @@
-"""Results of Bicep's compiler for infra/bicep. Without the compiler these tests are
-skipped; in CI they fail.
+"""Fixtures with the Bicep compiler's results for infra/bicep. Without the compiler, these tests are skipped,
+but in CI they fail.
 """
 
 import os
@@ -32,14 +32,16 @@ class Deployment:
         return [resource for resource in self.resources if resource["type"] == kind]
 
     def names(self, kind: str, account: str = "") -> set[str]:
-        """Return the last parts of the names of a type's resources, below the account whose name begins with
-        `account`.
+        """Return the last parts of the names of all resources of a type. `account` restricts them to the
+        account whose name starts with it.
         """
         found = (str(resource["name"]) for resource in self.of(kind))
         return {name.rpartition("/")[2] for name in found if name.startswith(account)}
 
     def config(self, name: str) -> dict[str, Any]:
-        """Return the properties of a configuration of the app: `appsettings` or `authsettingsV2`."""
+        """Return the properties of one of the app's configurations, such as `appsettings` or
+        `authsettingsV2`.
+        """
         found = (one for one in self.of("Microsoft.Web/sites/config") if one["name"].endswith(f"/{name}"))
         properties: dict[str, Any] = next(found)["properties"]
         return properties
@@ -61,7 +63,7 @@ def compiler() -> Iterator[Compiler]:
 
 @pytest.fixture(scope="session")
 def templates(compiler: Compiler) -> dict[str, dict[str, Any]]:
-    """Return the compiler's result for each root."""
+    """Return the compiler's result for each root template."""
     return {name: compiler.compile(BICEP / name) for name in ROOTS}
 
 

@@ -1,4 +1,5 @@
-"""Runs an orchestrator against a script as the durable host would, on a virtual clock and without a host.
+"""Runs an orchestrator as the durable host would, with scripted results, on a virtual clock and without a
+host.
 
 Each episode passes the complete history to the handler of the SDK. A `Script` answers activities, children,
 timers and external events, one event per episode, in the order of their times. The harness also checks that
@@ -38,12 +39,14 @@ INSTANCE_ID = "instance-1"
 
 
 class ScriptError(AssertionError):
-    """The script has no answer to the orchestrator's request, or the orchestrator waits forever."""
+    """Error raised if the script has no reply to the orchestrator's request, or the orchestrator waits
+    forever.
+    """
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of an activity or child, and the number of virtual seconds after which it arrives.
+    """The result of an activity or child, and the virtual seconds until it arrives.
 
     With `failure`, the task fails with this text. `terminates` names child instances that the activity
     terminates, as an activity with a durable client can.
@@ -57,7 +60,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class RaisedEvent:
-    """An external event. The real client encodes it twice, so the orchestrator receives JSON text."""
+    """An external event. The payload is encoded twice, as by the real client, so the orchestrator receives
+    JSON text.
+    """
 
     name: str
     value: object
@@ -66,7 +71,7 @@ class RaisedEvent:
 
 @dataclass(frozen=True)
 class Script:
-    """Replies by name: functions of the input that return a plain value or a `Reply`."""
+    """Replies by name. A reply is a function of the input that returns a plain value or a `Reply`."""
 
     activities: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
     children: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
@@ -75,7 +80,9 @@ class Script:
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a simulation. `continued_with` is the new input if the orchestration continued as new."""
+    """The result of a simulation. `continued_with` is the new input if the orchestration ended by
+    continue_as_new.
+    """
 
     output: Any
     error: str | None
@@ -88,12 +95,14 @@ class Run:
     recording: Recording
 
     def record(self, orchestrator: str, path: Path | str) -> None:
-        """Write the history and each episode's state, for `replay_recording` against later code."""
+        """Write the history and the state after each episode, from which `replay_recording` checks later
+        code.
+        """
         self.recording.write(orchestrator, Path(path))
 
 
 def simulate(orchestrator: Any, given: object, script: Script, *, instance_id: str = INSTANCE_ID) -> Run:
-    """Run an orchestrator (a generator function or a decorated one) to its end.
+    """Run an orchestrator to its end. It may be a generator function or a decorated one.
 
     Raises:
         NonDeterminismError, PayloadError: a rule of replay is broken.
@@ -153,7 +162,9 @@ class _Simulation:
         return state
 
     def _settle(self, arrived: JsonObject) -> None:
-        """Close the task that the event ends; a retried task continues under its next number."""
+        """Close the task that the event ends. A task with retries continues under the next sequence
+        number.
+        """
         number = arrived.get("TaskScheduledId", arrived.get("TimerId"))
         if number is None:
             return
@@ -162,7 +173,7 @@ class _Simulation:
             self._start(following)
 
     def _accept(self, leaves: list[JsonObject]) -> None:
-        """Check the actions against those seen before, and start the new ones."""
+        """Check that the actions match those seen before, and start the new ones."""
         for index, before in enumerate(self._leaves):
             after = leaves[index] if index < len(leaves) else None
             if after is None or {**before, "isCanceled": 0} != {**after, "isCanceled": 0}:
@@ -188,7 +199,8 @@ class _Simulation:
         self._open[number] = task
         scheduled = {"EventId": number, "Name": task.name, "Input": task.input_json}
         self._recording.history.append(event(task.scheduled_event, self._now_s, **scheduled))
-        if task.is_cancelled:  # in the very episode that created it; it has a number and is not open
+        # Cancelled in the episode that created it: it has a sequence number but isn't open.
+        if task.is_cancelled:
             del self._open[number]
             return
         if task.is_timer:
@@ -246,7 +258,7 @@ class _Simulation:
 
 
 def script_events(script: Script) -> list[tuple[float, JsonObject]]:
-    """The script's external events with their times, encoded as the real client encodes them."""
+    """Return the script's external events with their times, encoded as by the real client."""
     found = []
     for raised in script.events:
         check_payload(raised.value, f"event {raised.name}")

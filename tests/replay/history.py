@@ -1,4 +1,4 @@
-"""Event and trigger shapes of the durable out-of-process protocol, as azure-functions-durable has them."""
+"""Formats of events and triggers in the out-of-process protocol of azure-functions-durable."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
-START = datetime(2025, 1, 15, 9, 0, tzinfo=UTC)  # the virtual clock's zero: the same in every run
+START = datetime(2025, 1, 15, 9, 0, tzinfo=UTC)  # zero of the virtual clock, the same in every run
 
 
 class EventType(IntEnum):
@@ -28,7 +28,7 @@ class EventType(IntEnum):
 
 
 class ActionType(IntEnum):
-    """The actions that an orchestrator returns."""
+    """The types of actions that an orchestrator returns."""
 
     ACTIVITY = 0
     ACTIVITY_WITH_RETRY = 1
@@ -42,18 +42,18 @@ class ActionType(IntEnum):
 
 
 def moment(seconds: float) -> datetime:
-    """Return a point in time on the virtual clock."""
+    """Return the time at which the virtual clock shows this number of seconds."""
     return START + timedelta(seconds=seconds)
 
 
 def event(kind: EventType, at_s: float, **fields: object) -> JsonObject:
-    """Return a history event at a time on the virtual clock."""
+    """Return a history event that occurs at a time on the virtual clock."""
     stamp = moment(at_s).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return {"EventType": int(kind), "EventId": -1, "IsPlayed": False, "Timestamp": stamp, **fields}
 
 
 def trigger(history: Sequence[JsonObject], instance_id: str, input_json: str) -> str:
-    """Return the text that the host sends to an orchestrator for one episode."""
+    """Return the JSON text that the host sends to an orchestrator for one episode."""
     fields: JsonObject = {
         "history": list(history),
         "input": input_json,
@@ -70,8 +70,8 @@ def trigger(history: Sequence[JsonObject], instance_id: str, input_json: str) ->
 
 
 def leaf_actions(state: JsonObject) -> list[JsonObject]:
-    """Return all actions of a state in the order of their numbers, with compound ones replaced by their
-    parts.
+    """Return all actions of a state in the order of their sequence numbers. Compound actions are replaced by
+    their parts.
     """
 
     def leaves(action: JsonObject) -> list[JsonObject]:

@@ -1,4 +1,5 @@
-"""Recorded histories: written by a run, replayed against the current code, so that running instances survive.
+"""Recorded histories. They are replayed with the current code, to ensure that it can continue running
+instances.
 
 A recording is JSON: the history, and after which events which state came back. It holds no code and no class
 names.
@@ -15,7 +16,7 @@ from tests.replay.sdk import Handler, NonDeterminismError, first_difference
 
 @dataclass(frozen=True)
 class Episode:
-    """The state returned after the first `event_count` events."""
+    """The orchestrator's state after the first `event_count` events."""
 
     event_count: int
     state: JsonObject
@@ -23,7 +24,7 @@ class Episode:
 
 @dataclass
 class Recording:
-    """A run of one orchestrator."""
+    """The recording of a run of one orchestrator."""
 
     instance_id: str
     given: str
@@ -31,7 +32,9 @@ class Recording:
     episodes: list[Episode] = field(default_factory=list)
 
     def write(self, orchestrator: str, path: Path) -> None:
-        """Write the file. `orchestrator` is the name under which the app registers it."""
+        """Write the recording to a file. `orchestrator` is the name under which the app registers the
+        orchestrator.
+        """
         document = {
             "orchestrator": orchestrator,
             "instance_id": self.instance_id,
@@ -49,7 +52,7 @@ def recorded_orchestrator(path: Path) -> str:
 
 
 def replay_recording(path: Path, orchestrator: Any) -> None:
-    """Replay every episode of a recording with the current code.
+    """Replay every episode of a recording with the current code. Fail if a state differs.
 
     Raises:
         NonDeterminismError: the code now answers otherwise: an instance begun before would break.

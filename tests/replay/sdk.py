@@ -1,6 +1,4 @@
-"""Calls an orchestrator through the SDK's own handler, and checks the rules that every
-replay must satisfy.
-"""
+"""Calls an orchestrator through the SDK's own handler, and checks rules that every replay must satisfy."""
 
 import json
 import warnings
@@ -17,15 +15,15 @@ GeneratorFunction: TypeAlias = Callable[[DurableOrchestrationContext], Generator
 
 
 class NonDeterminismError(AssertionError):
-    """Two replays of one history differ, or a replay contradicts an earlier one."""
+    """Error raised if two replays of a history differ, or a replay contradicts an earlier one."""
 
 
 class PayloadError(AssertionError):
-    """A payload is too large, or contains more than plain JSON."""
+    """Error raised if a payload is too large, or contains anything other than plain JSON."""
 
 
 class Handler:
-    """One orchestrator: a generator function, or one decorated by a DFApp or Blueprint."""
+    """A handler for one orchestrator: a generator function, or one that a DFApp or Blueprint decorated."""
 
     def __init__(self, orchestrator: Any) -> None:
         function = getattr(orchestrator, "_function", None)
@@ -34,7 +32,7 @@ class Handler:
         )
 
     def replay(self, history: Sequence[JsonObject], instance_id: str, input_json: str) -> JsonObject:
-        """Return the state after a history.
+        """Return the orchestrator's state after a history.
 
         Raises:
             NonDeterminismError: a second replay of the same history gave another state.
@@ -50,11 +48,11 @@ class Handler:
 
     def _run(self, body: str) -> JsonObject:
         with warnings.catch_warnings():
-            # azure-functions warns once per process that the durable SDK names no types.
+            # The durable SDK names no types, for which azure-functions warns once per process.
             warnings.filterwarnings("ignore", message=".*df_(loads|dumps) was called without expected_type")
             try:
                 text = self._handle(body)
-            except Exception as error:  # the SDK wraps whatever the orchestrator raised
+            except Exception as error:  # the SDK wraps any exception of the orchestrator
                 _, found, text = str(error).partition(ERROR_LABEL)
                 if not found:
                     raise
@@ -63,7 +61,7 @@ class Handler:
 
 
 def check_payload(value: object, name: str) -> None:
-    """Check that a payload is plain JSON below the limit.
+    """Raise PayloadError unless a payload is plain JSON below the size limit.
 
     Raises:
         PayloadError: it is not.
@@ -72,12 +70,13 @@ def check_payload(value: object, name: str) -> None:
     if len(text.encode()) > MAX_PAYLOAD_BYTES:
         raise PayloadError(f"{name} takes {len(text.encode())} bytes, more than {MAX_PAYLOAD_BYTES}")
     if '"__class__"' in text:
-        # The codec writes module and class names: renaming either would break running instances.
+        # The codec writes names of modules and classes, so renaming one of them would break running
+        # instances.
         raise PayloadError(f"{name} carries a Python object, not plain JSON: {text[:200]}")
 
 
 def first_difference(left: Any, right: Any, path: str = "state") -> str:
-    """Return the path where two JSON values differ, for a message."""
+    """Return a message with the path of the first difference between two JSON values, and both values."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in sorted(left.keys() | right.keys()):
             if left.get(key) != right.get(key):

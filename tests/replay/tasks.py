@@ -1,4 +1,4 @@
-"""A task that an orchestrator has started: what it calls, how it ends, and how a retried one goes on."""
+"""Tasks that an orchestrator has started: what they call, how they end, and how they are retried."""
 
 import json
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ RETRIED = frozenset({ActionType.ACTIVITY_WITH_RETRY, ActionType.CHILD_WITH_RETRY
 
 @dataclass(frozen=True)
 class OpenTask:
-    """One numbered task. `waits_to_retry` marks the timer between two attempts (and after the last one)."""
+    """A numbered task. `waits_to_retry` marks the timer between two attempts, or after the last one."""
 
     kind: ActionType
     action: JsonObject
@@ -47,7 +47,7 @@ class OpenTask:
 
     @property
     def given(self) -> Any:
-        """The input, decoded as the callee would see it."""
+        """The task's input, decoded as its function would receive it."""
         return json.loads(self.input_json)
 
     @property
@@ -57,17 +57,17 @@ class OpenTask:
         return EventType.CHILD_CREATED if self.is_child else EventType.TASK_SCHEDULED
 
     def fires_at_s(self, now_s: float) -> float:
-        """When a timer fires, on the virtual clock."""
+        """Return the time at which a timer fires, in seconds on the virtual clock."""
         if not self.waits_to_retry:
             fire_at = datetime.fromisoformat(str(self.action["fireAt"]))
             return (fire_at - START).total_seconds()
         options = self.action["retryOptions"]
-        # The timer after the last attempt fires at once.
+        # The timer after the last attempt fires immediately.
         is_last = self.attempts >= options["maxNumberOfAttempts"]
         return now_s if is_last else now_s + options["firstRetryIntervalInMilliseconds"] / 1000
 
     def following(self, *, failed: bool) -> "OpenTask | None":
-        """What takes the next number when this task has ended, or None.
+        """Return the task that follows this one under the next sequence number, or None if there is none.
 
         Source: RetryAbleTask of azure-functions-durable: failure -> timer -> attempt …, and one more timer at
         the end.
@@ -81,7 +81,7 @@ class OpenTask:
         return None
 
     def ended(self, number: int, at_s: float, result_json: str, failure: str | None) -> JsonObject:
-        """The event that ends an activity or a child."""
+        """Return the history event that ends an activity or a child."""
         completed, failed = (
             (EventType.CHILD_COMPLETED, EventType.CHILD_FAILED)
             if self.is_child
@@ -93,7 +93,7 @@ class OpenTask:
 
 
 def open_task(action: JsonObject) -> OpenTask | None:
-    """The task that an action starts; None for actions that take no number.
+    """Return the task that an action starts, or None for actions without a sequence number.
 
     Raises:
         ValueError: an action that the harness does not know.

@@ -1,4 +1,4 @@
-"""`python -m tests.search_operations`: the local search server with the operations of this package."""
+"""`python -m tests.search_operations`: run the local search server with the operations of this package."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Operations of Azure AI Search that the application never uses but Microsoft's live tests do.
+"""Operations of Azure AI Search that only Microsoft's live tests use, and the application doesn't.
 
 Statistics, analyze, suggest, autocomplete, and empty lists of what the server does not have.
 """
@@ -18,7 +18,8 @@ from local.search_server.index_routes import catalog_of
 from local.search_server.schema import JsonObject
 from tests.search_operations.suggestions import AutocompleteRequest, SuggestRequest, autocomplete, suggest
 
-EMPTY_KINDS = ("synonymmaps", "datasources", "indexers", "skillsets")  # the live tests clean these up
+# The live tests delete all resources of these kinds, of which there are none.
+EMPTY_KINDS = ("synonymmaps", "datasources", "indexers", "skillsets")
 
 
 class AnalyzeRequest(WireModel):
@@ -68,7 +69,7 @@ async def analyze(request: Request) -> Response:
     unsupported = [order.tokenizer, order.normalizer, order.token_filters, order.char_filters]
     if order.analyzer is None or any(unsupported):
         raise RequestError(
-            "Only 'analyzer' is supported: no tokenizer, normalizer or filters of the request's own."
+            "Only 'analyzer' is supported, not a tokenizer, normalizer or filters in the request."
         )
     if not analyzers.is_known(order.analyzer):
         raise RequestError(f"The analyzer '{order.analyzer}' is not supported by the local search server.")

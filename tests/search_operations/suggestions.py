@@ -1,4 +1,4 @@
-"""Suggest and autocomplete: documents and words that continue what was typed. Both respect the filter."""
+"""Suggest and autocomplete: documents and words that continue the typed text. Both respect the filter."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ class AutocompleteRequest(WireModel):
 
 
 def suggest(view: View, request: SuggestRequest) -> JsonObject:
-    """Return rows with `@search.text`, the complete field that matched. Without `select` only the key is
-    returned.
+    """Return rows with `@search.text`, the complete field that matched. Without `select`, they contain only
+    the key.
 
     Raises:
         RequestError: 400, an unknown suggester, field or filter.
@@ -44,7 +44,9 @@ def suggest(view: View, request: SuggestRequest) -> JsonObject:
 
 
 def autocomplete(view: View, request: AutocompleteRequest) -> JsonObject:
-    """Return rows with `text`, a word that continues the last word typed, and `queryPlusText`."""
+    """Return rows with `text`, a word that continues the last typed word, and `queryPlusText`, the query with
+    that word.
+    """
     *before, prefix = _words(request.search) or [""]
     counts: Counter[str] = Counter()
     for _, text in _continuing(view, request):
@@ -63,7 +65,9 @@ def _words(text: str) -> list[str]:
 def _continuing(
     view: View, request: SuggestRequest | AutocompleteRequest
 ) -> Iterator[tuple[JsonObject, str]]:
-    """Yield each permitted document with its first text that contains all words, the last as a prefix."""
+    """Yield each document that passes the filter with its first text that contains all words. The last word
+    may be a prefix.
+    """
     suggesters = {one.name: one for one in view.schema.definition.suggesters}
     if (suggester := suggesters.get(request.suggester_name)) is None:
         raise RequestError(f"The specified suggester name '{request.suggester_name}' does not exist.")

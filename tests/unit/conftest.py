@@ -1,4 +1,4 @@
-"""Property tests have no time limits: on a loaded machine an example can take any time."""
+"""Settings of property tests: no time limits, because an example may take any time on a busy machine."""
 
 from hypothesis import HealthCheck, settings
 

@@ -74,7 +74,7 @@ async def services(
         max_block_tokens=60,
     )
     real = build_services(settings)
-    # a separate store, because all workers share one storage account
+    # A separate store, because all workers share one storage account.
     real.documents.open_work = OpenWorkStore(InMemoryTable())
     yield replace(real, chat_model=chat_model, vision_model=vision_model, embedder=embedder)
     await real.close()

@@ -23,7 +23,7 @@ class Refusal:
     code: str = "x"
     message: str = "x"
     headers: Mapping[str, str] = field(default_factory=dict)
-    # if False and the status is below 300, the request is accepted but the response can't be parsed
+    # If False and the status is below 300, the request is accepted but the response can't be parsed.
     is_json: bool = True
 
 
@@ -53,7 +53,7 @@ class Connector:
         self.moved_to: str | None = None
         self.delay_s = 0.0
         self._asked = asyncio.Condition()
-        # the last number by stream id, or None after the end of the stream
+        # The last number by stream id, or None after the end of the stream.
         self._streams: dict[str, int | None] = {}
         app = web.Application()
         app.router.add_route("*", "/{rest:.*}", self._answer)
@@ -120,7 +120,7 @@ class Connector:
             is_final = got.stream["streamType"] == "final"
             self._streams[message_id] = None if is_final else got.stream["streamSequence"]
         if "streamId" in got.stream:
-            # as in Teams, only the response to the first update contains the id
+            # As in Teams, only the response to the first update contains the id.
             return web.Response(status=202)
         return web.json_response({"id": message_id}, status=201)
 

@@ -18,7 +18,7 @@ async def work() -> None:
     with request, tracing.span("perform_step", {"run_id": "run-1"}):
         pass
     if "--twice" in sys.argv:
-        # longer than the export delay, so that this span is sent in a separate batch
+        # Longer than the export delay, so that this span is sent in a separate batch.
         await asyncio.sleep(1.2)
         with tracing.root("request", "server"):
             pass

@@ -16,7 +16,7 @@ from tests.e2e.stack_fixture import SharedStack
 
 MODEL = "groundwork-extractive"
 GIVE_UP_S = 240.0  # longer than anything takes that doesn't hang
-# Allows for a busy machine, on which processes wake up late. `make budgets` measures the delay of the app itself.
+# Allows for a busy machine, which wakes processes late. `make budgets` measures the delay of the app.
 SLACK_S = 15.0
 CONTROL_TABLE = "subagentcontrol"
 

@@ -13,7 +13,7 @@ from tests.e2e.stack_client import eventually
 from tests.e2e.teams.browser import PICTURES, Browser
 from tests.e2e.teams.recorder import Exchange, Recorder
 
-# same tenant as in the samples, so that documents for the whole organisation are readable
+# Same tenant as in the samples, so that documents for the whole organisation are readable.
 TENANT = "fernhill"
 BOT = "Groundwork"
 ROOM = "Project room"

@@ -1,4 +1,6 @@
-"""Every shape of principal that App Service Authentication may hand on, and who that is: a table."""
+"""A table of every kind of principal header that App Service Authentication may send, and the expected
+user.
+"""
 
 import base64
 import json
@@ -38,7 +40,7 @@ def header(*claims: tuple[str, str], provider: str = "aad") -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One principal.
+    """A principal header and the expected result.
 
     Attributes:
         who: fields of the user, or the code of the refusal.
@@ -57,7 +59,7 @@ HIDDEN = {"user_id": USER, "groups": ()}
 FOUND = {"user_id": USER, "groups": ("g7", "g8", "g9")}
 
 TABLE = (
-    # names of claims
+    # Claim names
     Row("short names", header(ME, ("tid", TENANT), ("groups", "g1")), {"org_id": TENANT, "groups": ("g1",)}),
     Row(
         "long names",
@@ -94,7 +96,7 @@ TABLE = (
     Row("nor is its mapped name", header((f"{XMLSOAP}nameidentifier", USER)), NOBODY),
     Row("nor a principal name", header((f"{XMLSOAP}upn", "eva@x.example")), NOBODY),
     Row("claims compare by letter", header(("OID", USER)), NOBODY),
-    # doubles
+    # Repeated claims
     Row("twice the same person", header(ME, ME), {"user_id": USER}),
     Row("two people", header(ME, ("oid", OTHER)), NOBODY),
     Row("two people, short and long", header(ME, (f"{MICROSOFT}objectidentifier", OTHER)), NOBODY),
@@ -103,7 +105,7 @@ TABLE = (
     Row("a group twice", header(ME, ("groups", "g"), ("groups", "g")), {"groups": ("g",)}),
     Row("a role twice", header(ME, ("roles", "r"), (f"{WINDOWS}role", "r")), {"roles": ("r",)}),
     Row("two departments", header(ME, ("department", "A"), ("department", "B")), {"department": None}),
-    # what cannot be read
+    # Unreadable headers
     Row("no header", "", NOBODY),
     Row("no base64", "%%%", NOBODY),
     Row("no JSON", base64.b64encode(b"{").decode(), NOBODY),
@@ -121,12 +123,12 @@ TABLE = (
     Row("deep nesting", base64.b64encode(b"[" * 60_000).decode(), NOBODY),
     Row("a header without end", header(ME, ("x", "x" * MAX_HEADER_CHARS)), NOBODY),
     Row("200 groups fit", header(ME, *(("groups", f"{n:036}") for n in range(200))), {"user_id": USER}),
-    # who it is from
+    # Identity providers
     Row("another provider", header(ME, provider="google"), NOBODY),
     Row("a provider without name", header(ME, provider=""), NOBODY),
     Row("no provider", encoded({"claims": [{"typ": "oid", "val": USER}]}), NOBODY),
     Row("its older name", header(ME, provider="AzureActiveDirectory"), {"user_id": USER}),
-    # ids
+    # Ids
     Row("an empty id", header(("oid", "")), NOBODY),
     Row("a blank id", header(("oid", "  ")), NOBODY),
     Row("everybody", header(("oid", "*")), NOBODY),
@@ -134,7 +136,7 @@ TABLE = (
     Row("a group that is everybody", header(ME, ("groups", "*"), ("groups", "g")), {"groups": ("g",)}),
     Row("a group that is an organisation", header(ME, ("groups", "org:other")), {"groups": ()}),
     Row("a blank group", header(ME, ("groups", " ")), {"groups": ()}),
-    # departments
+    # Departments
     Row("a department", header(ME, ("department", " Legal ")), {"department": "Legal"}),
     Row("an extension", header(ME, ("extn.department", "Legal")), {"department": "Legal"}),
     Row("one without app", header(ME, ("extension_department", "Legal")), {"department": "Legal"}),
@@ -161,7 +163,7 @@ TABLE = (
         {"department": None},
         {"department_claim": "division"},
     ),
-    # more groups than fit
+    # More groups than a token can contain
     Row("by its claim names", header(ME, OVERAGE, SOURCES), FOUND, asks=True),
     Row("by hasgroups", header(ME, ("hasgroups", "true")), FOUND, asks=True),
     Row("hasgroups in other letters", header(ME, ("hasgroups", "True")), FOUND, asks=True),
@@ -179,7 +181,7 @@ TABLE = (
         {"group_overage": "refuse"},
     ),
     Row("whom the directory does not know", header(("oid", OTHER), OVERAGE), CLOSED, asks=True),
-    # tenants, guests, programs
+    # Tenants, guests and programs
     Row("of the tenant", header(ME, ("tid", TENANT)), {"org_id": TENANT}, {"allowed_tenants": TENANT}),
     Row(
         "of the tenant in capitals",

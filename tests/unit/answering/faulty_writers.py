@@ -1,4 +1,6 @@
-"""Models that write answers badly: they break, stall, drip, go on for ever; and what became of a question."""
+"""Models that write answers badly: they fail, stall, drip or never stop. Also helpers that inspect the
+resulting run.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +15,7 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.world import plan
 
-BUDGET_S = 5.0  # room for what a busy machine does not do at once
+BUDGET_S = 5.0  # leaves time for what a busy machine delays
 EPSILON_S = 20.0  # what hangs, hangs for an hour; how late this process is woken is the machine's affair
 CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 QUESTION = "At what pressure does the pump run?"
@@ -21,7 +23,9 @@ Chunks = Callable[[], AsyncGenerator[str, None]]
 
 
 class Streaming(ScriptedChatModel):
-    """Plans by rule, and writes an answer as a function says. `taken`: what its reader came back from."""
+    """A chat model that plans by a script and writes answers with the given functions. `taken` is the text
+    after which its reader requested more.
+    """
 
     def __init__(self, *answers: Chunks, planned: Reply | None = None) -> None:
         super().__init__(answer=lambda prompt: planned or plan())
@@ -69,7 +73,7 @@ async def dripping() -> AsyncGenerator[str, None]:
 
 
 async def endless() -> AsyncGenerator[str, None]:
-    while True:  # never lets anybody else run
+    while True:  # never yields to the event loop
         yield "It goes on and on. "
 
 
@@ -83,7 +87,9 @@ def hurried(**settings: Any) -> dict[str, Any]:
 
 
 def answer_of(view: RunView, events: list[RunEvent]) -> RunAnswer:
-    """The answer, after a check that readers who stream have exactly what is committed."""
+    """Return the answer, after checking that readers of the stream have received exactly the committed
+    text.
+    """
     assert view.status == "completed"
     assert view.answer is not None
     assert shown_text(events) == view.answer.text

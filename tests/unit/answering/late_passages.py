@@ -1,11 +1,11 @@
-"""An index that finds the reports only when a search names their revenue."""
+"""An index that finds the reports only if the query contains the word "revenue"."""
 
 from shared.platform.search import SearchPage, SearchRequest
 from tests.fakes.search_index import InMemorySearchIndex
 
 
 class LateReports(InMemorySearchIndex):
-    """Blocks whose reports a first search misses."""
+    """An index of blocks in which a first search misses the reports."""
 
     async def search(self, request: SearchRequest) -> SearchPage:
         page = await super().search(request)

@@ -1,4 +1,4 @@
-"""A document with two pictures, for tests of answers that show them."""
+"""A document with pictures, for tests of answers that show them."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ PICTURE = b"\x89PNG of a pump"
 
 
 def picture(doc_id: str = "manual", number: int = 1, **changes: object) -> Hit:
-    """An image block of a document."""
+    """Return an image block of a document."""
     values: dict[str, object] = {
         "block_id": f"{doc_id}-figure-{number}",
         "doc_id": doc_id,
@@ -30,7 +30,7 @@ def picture(doc_id: str = "manual", number: int = 1, **changes: object) -> Hit:
 
 
 def figure(doc_id: str = "manual", number: int = 1) -> AnswerFigure:
-    """The same as an answer shows it."""
+    """Return the same picture as a figure in an answer."""
     shown = answer_figure(picture(doc_id, number))
     assert shown is not None
     return shown
@@ -42,7 +42,7 @@ async def add_pictures(
     acl: tuple[str, ...] = ENGINEERS,
     wanted: tuple[str, ...] | None = None,
 ) -> None:
-    """Store the state and a picture of one of the world's documents."""
+    """Store the state and a picture of one of the documents in `tests.world`."""
     rights = Rights(acl=acl)
     state = DocumentState(
         doc_id=doc_id,
@@ -65,5 +65,5 @@ async def add_pictures(
 
 
 def reader(user_id: str, *groups: str) -> UserContext:
-    """Somebody who asks."""
+    """Return a user who may ask questions."""
     return UserContext(user_id=user_id, groups=groups)

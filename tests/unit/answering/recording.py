@@ -1,4 +1,4 @@
-"""Streams of answers, and a recorder for tests that don't look at the audit trail."""
+"""Streams of answers, without an audit trail."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from shared.runs.event_log import EventLog
 
 
 async def record_nothing(doc_ids: Iterable[str]) -> None:
-    """Keep no record."""
+    """Do nothing, in place of recording reads in the audit trail."""
     del doc_ids
 
 

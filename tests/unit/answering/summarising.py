@@ -1,4 +1,4 @@
-"""Summaries over fakes: a model that answers by rule, and a driver of the script."""
+"""Summaries over fakes: a model that answers by rules, and a driver for the scripts of agents."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ ANSWERS = Callable[[Prompt], Reply]
 
 
 def by_rule(prompt: Prompt) -> Reply:
-    """Every block is a finding; the narrative tells all findings."""
+    """Return a reply in which every block is a finding, and the merged summary contains all findings."""
     if prompt.name == "summarise_window":
         (document,) = read_documents(prompt.user)
         texts = [block.text for block in document.blocks]
@@ -93,7 +93,7 @@ async def begin(services: Services, *doc_ids: str, **order: Any) -> RunRecord:
 async def drive(
     services: Services, run_id: str, agent: DocumentSummary | DocumentReader, path: str = ""
 ) -> Any:
-    """Carry out an agent's commands in order, without their pauses. Return its end."""
+    """Execute an agent's commands in order, without their pauses, and return its end."""
     script = run_agent(agent)
     result: Any = None
     while True:
@@ -127,19 +127,19 @@ async def open_summary(services: Services, summary: RunRecord) -> None:
 async def on_document(
     services: Services, summary: RunRecord, index: int, action: DocumentAction
 ) -> Observation:
-    """Perform one step of a child."""
+    """Perform one step of the child that reads a document."""
     return (await performed(services, summary.run_id, action, f"s001c{index}")).observation
 
 
 async def read_document(services: Services, summary: RunRecord, index: int) -> SubagentEnd:
-    """Run a child to its end."""
+    """Run the child that reads a document to its end."""
     place = SubagentPlace(run_id=summary.run_id, path=f"s001c{index}")
     end: SubagentEnd = await drive(services, summary.run_id, DocumentReader(place), place.path)
     return end
 
 
 async def start_reading(services: Services, summary: RunRecord, index: int, windows: int = 1) -> Observation:
-    """Open a document and read its first windows."""
+    """Open a document and read its first windows, as a child."""
     await on_document(services, summary, index, OpenDocument())
     return await on_document(services, summary, index, ReadWindows(first=0, end=windows))
 
@@ -149,7 +149,7 @@ async def merge(services: Services, summary: RunRecord, step: int = 3) -> Observ
 
 
 async def finish(services: Services, summary: RunRecord) -> Observation:
-    """Merge and commit what the children have read."""
+    """Merge and commit the results of the children."""
     await merge(services, summary)
     return (await performed(services, summary.run_id, CommitSummary(step=4, merge_step=3))).observation
 

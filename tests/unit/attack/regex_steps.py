@@ -1,4 +1,4 @@
-"""Counts the steps that a backtracking matcher takes, so that growth is seen without a clock.
+"""Counts the steps of a backtracking matcher, so that tests detect excessive growth without a clock.
 
 `re` has no such counter and a clock tells about the machine. This matcher backtracks as `re` does, without
 its shortcuts, on trees of `re`'s own parser. Bounded repetitions end at BOUND, so that their growth ends
@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-# Private, without types, and the same from Python 3.11 to 3.14.
+# These modules are private and untyped, but the same from Python 3.11 to 3.14.
 c: Any = importlib.import_module("re._constants")
 _parser: Any = importlib.import_module("re._parser")
 
 BOUND = 6
-MOST = 40_000  # steps: more than a linear pattern takes for any text that is tried
+MOST = 40_000  # maximum number of steps, which a linear pattern never reaches with the texts of the tests
 MOST_PUMPS = 16
 _CANDIDATES = "a0 A_-.,:;/\\|\"'()[]{}<>`~*#&!\n\t\r\0é…"
 _CATEGORIES = {
@@ -37,11 +37,11 @@ Nodes = Sequence[tuple[Any, Any]]
 
 
 class _EndlessError(Exception):
-    """More than MOST steps."""
+    """Error raised after MOST steps."""
 
 
 class StepCounter:
-    """One pattern. `everywhere`: it is searched for, not matched at the start alone."""
+    """A step counter for one pattern. If `everywhere` is False, it matches only at the start of a text."""
 
     def __init__(self, pattern: re.Pattern[Any], *, everywhere: bool) -> None:
         self._flags = pattern.flags
@@ -52,7 +52,9 @@ class StepCounter:
         self._known: dict[tuple[int, str], bool] = {}
 
     def steps(self, text: str) -> float:
-        """Steps of finding all matches in a text, as finditer does; infinite above MOST."""
+        """Return the number of steps to find all matches in a text, as finditer does, or infinity if it
+        exceeds MOST.
+        """
         try:
             self._find(text)
         except _EndlessError:
@@ -69,7 +71,7 @@ class StepCounter:
             start = start + 1 if end is None else max(end, start + 1)
 
     def takes(self, node: tuple[Any, Any], sign: str) -> bool:
-        """Whether a node of one character takes it."""
+        """Return whether a node for one character matches this character."""
         key = (id(node), sign)
         if key not in self._known:
             forms = {sign, sign.lower(), sign.upper()} if self._flags & re.IGNORECASE else {sign}
@@ -165,7 +167,7 @@ class StepCounter:
     def _run(
         self, node: tuple[Any, Any], least: int, most: Any, place: int, then: Then, *, is_greedy: bool
     ) -> bool:
-        """A repetition of one character, without a call for each."""
+        """Match a repetition of a single-character node, without recursion for each character."""
         end = self._furthest([node], most, place)
         lengths = range(least, end - place + 1)
         for length in reversed(lengths) if is_greedy else lengths:
@@ -200,7 +202,7 @@ def _takes(node: tuple[Any, Any], sign: str, flags: int) -> bool:
 
 
 def hostile_texts(counter: StepCounter, times: int) -> Iterator[str]:
-    """Texts that make the pattern's repetitions run `times` long, and then fail."""
+    """Yield texts with which the unlimited repetitions of the pattern match `times` times and then fail."""
     pumps = dict.fromkeys(_pumps(counter, counter.nodes, ""))
     for prefix, pump in itertools.islice(pumps, MOST_PUMPS):
         for suffix in ("", "\0", "\n!"):
@@ -209,7 +211,9 @@ def hostile_texts(counter: StepCounter, times: int) -> Iterator[str]:
 
 
 def _pumps(counter: StepCounter, nodes: Nodes, prefix: str) -> Iterator[tuple[str, str]]:
-    """What stands before each repetition without an end, and what it repeats."""
+    """Yield (prefix, pump) for each unlimited repetition: a text that precedes it, and a text that it
+    repeats.
+    """
     for node in nodes:
         operation, value = node
         if operation in _REPEATS:
@@ -227,7 +231,7 @@ def _pumps(counter: StepCounter, nodes: Nodes, prefix: str) -> Iterator[tuple[st
 
 
 def _samples(counter: StepCounter, nodes: Nodes) -> list[str]:
-    """Up to four short texts that the nodes take."""
+    """Return up to four short texts that the nodes match."""
     found = [""]
     for node in nodes:
         operation, value = node

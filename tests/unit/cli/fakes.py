@@ -1,4 +1,4 @@
-"""An app that answers as a test says, and a terminal whose output can be read."""
+"""A scripted app for the command line, and a terminal whose output tests can read."""
 
 import io
 import json
@@ -18,7 +18,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 class AnsweringApi(Api):
-    """Answers calls with what a function says."""
+    """A client whose requests are answered by a function."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("http://127.0.0.1", "token")
@@ -28,7 +28,9 @@ class AnsweringApi(Api):
 
 
 class ScriptedApi(AnsweringApi):
-    """Answers each connection with the next script: events, and perhaps a broken connection."""
+    """A client whose event streams follow scripts, one per connection. An exception in a script breaks the
+    connection.
+    """
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class ScriptedApi(AnsweringApi):
 
 @dataclass
 class ReadTerminal:
-    """A terminal, and what was written to it."""
+    """A terminal that records its output. `answers` are typed at its prompts."""
 
     answers: list[str] | None = None
     as_json: bool = False
@@ -79,7 +81,7 @@ class ReadTerminal:
 
 
 class RecordingApp:
-    """Answers by method and path, and keeps what was sent."""
+    """An app that responds by method and path, and records what it received."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
         self.answers = answers
@@ -97,14 +99,14 @@ class RecordingApp:
 
 
 def run(api: Api, read: ReadTerminal, *words: str) -> int:
-    """Run a command against an app and a terminal; return its exit code."""
+    """Run a command with a client and a terminal, and return its exit code."""
     surroundings = Surroundings(lambda _: api)
     surroundings.terminal = read.terminal
     return perform(words, surroundings)
 
 
 def done(app: RecordingApp, *words: str, answers: list[str] | None = None, as_json: bool = False) -> Any:
-    """Exit code and output of a command; its JSON when that was asked for."""
+    """Run a command, and return its exit code and output. With `as_json`, the output is parsed."""
     read = ReadTerminal(answers, as_json)
     code = run(app.api, read, *words)
     text = read.out.getvalue()

@@ -1,4 +1,6 @@
-"""Two people's lives on fakes, the passes of an erasure by hand, and every trace that the fakes hold."""
+"""The data of two people on fakes, manual erasure passes, and a search for everything that the fakes
+store.
+"""
 
 import itertools
 from typing import Any
@@ -22,7 +24,7 @@ PORTS = (
 
 
 class Orchestrations:
-    """What was ended, and whose history was removed."""
+    """A recorder of the orchestrations that were stopped and whose history was removed."""
 
     def __init__(self) -> None:
         self.stopped: list[str] = []
@@ -55,14 +57,16 @@ async def two_lives() -> tuple[Services, Life, Life]:
 async def erase(
     user_id: str, services: Services, at_work: Orchestrations, documents: DocumentsWish = "keep"
 ) -> ErasureView:
-    """Ask for it, and make one pass after the other until no message is left; the view when it began."""
+    """Request an erasure, and make passes until no message is left. Return the view of the request."""
     view = await ask_for_erasure(user_id, documents, services)
     await make_passes(services, at_work)
     return view
 
 
 async def make_passes(services: Services, at_work: Orchestrations, process: Services | None = None) -> int:
-    """Handle messages until none is left; how many passes that took. `process`: its services."""
+    """Handle messages until none is left, and return the number of passes. `process` are other services for
+    the passes.
+    """
     assert isinstance(services.queues, InMemoryTaskQueues)
     for made in range(20):
         messages = services.queues.take(ERASURES_QUEUE)
@@ -75,18 +79,18 @@ async def make_passes(services: Services, at_work: Orchestrations, process: Serv
 
 
 async def one_pass(services: Services, at_work: Orchestrations, **until: float) -> None:
-    """Handle the one message that waits. `until`: when its time is up."""
+    """Handle the only message in the queue. `until` is the deadline of the pass."""
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     task = EraseUserTask.model_validate_json(message)
     await advance(task.erasure_id, services, at_work.deps(**until))
 
 
 def everything(services: Services) -> list[tuple[str, str]]:
-    """Every value that a fake holds, as text, with the place where it lies."""
+    """Return every value in the fakes as text, with its location."""
     found: list[tuple[str, str]] = []
     for name in PORTS:
         for attribute, value in vars(getattr(services, name)).items():
-            if attribute != "requests":  # what the fake index was asked, which nobody keeps
+            if attribute != "requests":  # recorded by the fake index, but not stored by a real one
                 _collect(f"{name}.{attribute}", value, found)
     return found
 
@@ -105,10 +109,10 @@ def _collect(place: str, value: Any, found: list[tuple[str, str]]) -> None:
 
 
 def stored_of(services: Services, marks: tuple[str, ...]) -> list[tuple[str, str]]:
-    """All that tells of any of these, with its place."""
+    """Return the (location, text) of all stored values that contain one of the marks."""
     return [one for one in everything(services) if any(mark in one[1] for mark in marks)]
 
 
 def traces(services: Services, marks: tuple[str, ...]) -> list[str]:
-    """Places that tell of any of these."""
+    """Return the locations of all stored values that contain one of the marks."""
     return [place for place, _ in stored_of(services, marks)]

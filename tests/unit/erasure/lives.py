@@ -1,4 +1,5 @@
-"""A person who has used everything: so that whatever is kept of anybody is kept of them. No documents.
+"""A person who has used every feature, so that every kind of personal data exists. The person owns no
+documents.
 
 Works on fakes and on real services alike. What a person says holds their words, which nobody else says.
 """
@@ -39,7 +40,7 @@ _FACT = "The pump runs at 15 bar."
 
 @dataclass(frozen=True)
 class Life:
-    """Whose it is, and the ids of what they made."""
+    """A person with the ids of everything that they created."""
 
     user: UserContext
     words: str
@@ -49,12 +50,14 @@ class Life:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What tells of the person wherever it stands."""
+        """The texts that identify data of the person, wherever it is stored."""
         return (self.user.user_id, self.words, *self.ids)
 
 
 def model_of_lives() -> ScriptedChatModel:
-    """Plans and answers every question alike; everything else it cannot, and rules do."""
+    """Return a model that plans and answers every question in the same way. It fails for all other prompts,
+    which fall back to rules.
+    """
 
     def answer(prompt: Prompt) -> Reply:
         if prompt.name == "plan":
@@ -67,7 +70,7 @@ def model_of_lives() -> ScriptedChatModel:
 
 
 async def fill(services: Services) -> None:
-    """One document that everybody may read, in both indexes and nowhere else."""
+    """Write a document that everybody may read into both indexes, but without files or a state."""
     record = DocumentRecord(
         doc_id="manual",
         filename="manual.pdf",
@@ -95,7 +98,7 @@ async def fill(services: Services) -> None:
 
 
 async def live(user_id: str, words: str, services: Services) -> Life:
-    """Have a person use everything."""
+    """Use every feature as a person, and return the ids of the created data."""
     user = UserContext(user_id=user_id, name=f"Name of {user_id}")
     first = await _ask(f"At what pressure does the pump run? {words}", user, services)
     second = await _ask(f"And why? {words}", user, services, first.thread_id)
@@ -132,7 +135,9 @@ async def _rate(request: RunRequest, words: str, user: UserContext, services: Se
 
 
 async def _wait_in_a_program(words: str, user: UserContext, services: Services) -> str:
-    """A question of a program that uses the agents as a library; nothing but working memory knows of it."""
+    """Store a waiting question of a program that uses the agents as a library. Only the work container
+    contains it.
+    """
     key = services.settings.identity.owner_id_key
     run_id = owned_id(user.user_id, key, digest("waiting", words))
     now = datetime.now(UTC)
@@ -145,7 +150,7 @@ async def _wait_in_a_program(words: str, user: UserContext, services: Services) 
 
 
 async def _chat(words: str, told: RunRequest, user: UserContext, services: Services) -> str:
-    """A message that waits for its answer, and a conversation in which another was answered."""
+    """Store a chat message that waits for its answer, and a conversation with an answered question."""
     place = BotConversation(
         channel="msteams",
         service_url="https://smba.example/",

@@ -1,4 +1,4 @@
-"""Hostile Markdown by a seeded generator, and what a reader of Markdown makes of it."""
+"""Hostile Markdown from a seeded generator, and a Markdown parser that finds its active parts."""
 
 import random
 import re
@@ -33,7 +33,7 @@ _LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 
 
 def hostile_texts(count: int, seed: int) -> Iterator[tuple[str, random.Random]]:
-    """Yield texts of 2 to 16 parts, each with the generator to go on with."""
+    """Yield texts of 2 to 16 parts, each with the random generator for further choices."""
     source = random.Random(seed)
     for _ in range(count):
         parts = (source.choice(source.choice((_INLINE, _LINES))) for _ in range(source.randint(2, 16)))
@@ -41,7 +41,7 @@ def hostile_texts(count: int, seed: int) -> Iterator[tuple[str, random.Random]]:
 
 
 def in_pieces(text: str, source: random.Random) -> str:
-    """Return what readers see of a text that is streamed in pieces of 1 to 6 characters."""
+    """Return the text that readers see if it is streamed in pieces of 1 to 6 characters."""
     reader, parts, position = ReaderText(), [], 0
     while position < len(text):
         end = position + source.randint(1, 6)
@@ -51,7 +51,7 @@ def in_pieces(text: str, source: random.Random) -> str:
 
 
 def live_parts(text: str, own: frozenset[str] = frozenset()) -> list[str]:
-    """Return the links, pictures and HTML that a reader of Markdown finds and that are not ours.
+    """Return the links, pictures and HTML that a Markdown parser finds, except those in `own`.
 
     CommonMark with tables and raw HTML by markdown-it, and the bare addresses that GitHub's Markdown links.
 

@@ -1,4 +1,6 @@
-"""Questions over HTTP with an orchestration that is run by hand, and a process that can die at any write."""
+"""Questions over HTTP with an orchestration that tests run themselves, and a process that may die at any
+write.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,7 @@ WRITES = {
 
 
 class AskingClient:
-    """A durable client; an orchestration runs to its end when it is started, unless it is held."""
+    """A durable client that runs an orchestration to its end when it is started, unless `holds` is set."""
 
     def __init__(self, services: Services) -> None:
         self.states: dict[str, str] = {}
@@ -44,13 +46,13 @@ class AskingClient:
         return instance_id
 
     async def run(self, run_id: str) -> None:
-        """Bring a run that was held to its end."""
+        """Run an orchestration to its end after it was held."""
         await run_to_end(run_id, self._services)
         self.states[run_id] = "Completed"
 
     async def _start(self, instance_id: str) -> None:
-        if self.states.get(instance_id) == "Running":  # one that has ended is restarted
-            raise ConflictError("There is an instance of this id.")
+        if self.states.get(instance_id) == "Running":  # an ended instance may be started again
+            raise ConflictError("An instance with this id is running.")
         self.started.append(instance_id)
         self.states[instance_id] = "Running"
         if not self.holds:

@@ -1,4 +1,4 @@
-"""Documents over HTTP, everything below the ports in memory."""
+"""Fixtures for the documents API over HTTP, with fakes for all ports."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ def app(durable: IngestingClient) -> ASGIApp:
 
 @pytest.fixture
 def user(app: ASGIApp) -> AsUser:
-    """`user("anna", groups=[…])`: a client that calls as this person."""
+    """Return a function that creates a client for a person, such as `user("anna", groups=[…])`."""
 
     def make(user_id: str, **claims: object) -> httpx.AsyncClient:
         return as_user(app, user_id, **claims)

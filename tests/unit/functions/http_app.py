@@ -1,4 +1,4 @@
-"""The app as its functions serve it, over services of the test's choice; no host, no ports."""
+"""The app's HTTP functions over services that the test chooses, without a host or network ports."""
 
 import json
 import time
@@ -20,7 +20,7 @@ SECRET = "a secret of at least thirty-two characters"
 
 
 class IngestingClient:
-    """A durable client whose orchestrations wait until `run` is called, and run to their end there."""
+    """A durable client whose orchestrations wait until `run` is called, which runs them to their end."""
 
     def __init__(self, services: Services) -> None:
         self.started: list[tuple[str, str]] = []
@@ -39,7 +39,7 @@ class IngestingClient:
         return instance
 
     async def run(self) -> list[str]:
-        """Run what was started; how each ended."""
+        """Run all started orchestrations to their end, and return their outcomes."""
         outcomes: list[str] = []
         while self.started:
             instance, blob_name = self.started.pop(0)
@@ -48,7 +48,7 @@ class IngestingClient:
 
 
 def make_app(client: object) -> ASGIApp:
-    """The app, with this durable client for the routes that start work."""
+    """Return the app, with this durable client for the routes that start orchestrations."""
     served = app()
 
     async def with_client(scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +62,7 @@ def settings_of_tests(**changes: Any) -> Any:
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> Services:
-    """Make functions use these services, and accept tokens signed with SECRET. Return the services."""
+    """Make the functions use these services, and return the services."""
     monkeypatch.setattr("shared.wiring.get_services", lambda: services)
     return services
 
@@ -77,7 +77,7 @@ def as_user(served: ASGIApp, user_id: str, **claims: Any) -> httpx.AsyncClient:
 
 
 def problem_of(answered: httpx.Response) -> tuple[int, str]:
-    """Status and code of problem details."""
+    """Return the status and code of a response with problem details."""
     assert answered.headers["content-type"] == "application/problem+json", answered.text
     content = json.loads(answered.content)
     assert content["status"] == answered.status_code

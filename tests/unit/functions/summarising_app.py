@@ -1,4 +1,4 @@
-"""A durable client of summaries, whose orchestration is run by hand."""
+"""A durable client for summaries whose orchestration runs in the test."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +9,7 @@ from tests.unit.answering.summarising import drive
 
 
 class SummarisingClient:
-    """A durable client; an orchestration runs to its end when it is started, unless it is held."""
+    """A durable client that runs an orchestration to its end when it is started, unless `holds` is set."""
 
     def __init__(self, services: Services) -> None:
         self.states: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What tests of parsers share: a file of known content, parsed; stand-ins for Tesseract and a parser."""
+"""Fixtures for parser tests: parsed files with known content, and stand-ins for Tesseract and a parser."""
 
 import subprocess
 import sys
@@ -78,13 +78,13 @@ def services() -> Services:
 
 @pytest.fixture(params=["one step", "many steps"])
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice: with short texts ingested in one step, and in many."""
+    """Run each test twice, with short texts ingested in one step and in several."""
     if request.param == "many steps":
         monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 class StandIn:
-    """Runs Python in place of Tesseract: what it prints is the table of words."""
+    """A stand-in for Tesseract that runs Python code, whose output is the table of recognised words."""
 
     def __init__(self, lines: str) -> None:
         self._command = [sys.executable, "-c", f"import sys, time\n{lines}"]
@@ -101,7 +101,7 @@ class StandIn:
         return done.stdout, None
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing, because no engine is open."""
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def tesseract(monkeypatch: pytest.MonkeyPatch) -> Tesseract:
 
 
 def printing(*paragraphs: str) -> str:
-    """Lines with which the stand-in recognises these paragraphs, of one line each."""
+    """Return code with which the stand-in recognises these paragraphs, each on one line."""
     rows = ["level\tand eleven more"]
     for paragraph, text in enumerate(paragraphs, start=1):
         for number, word in enumerate(text.split(), start=1):

@@ -1,4 +1,4 @@
-"""Drawings and pictures on the pages of test PDFs."""
+"""Drawings and pictures for the pages of test PDFs."""
 
 import math
 from typing import Self
@@ -14,10 +14,10 @@ TEXT = (
 
 
 class FigureMaker(PdfMaker):
-    """Writes what may look like a figure, below what was written before."""
+    """A PDF writer that adds figures, and elements that resemble figures, below the previous content."""
 
     def chart(self, bars: int = 6, height: float = 60, caption: str = "") -> Self:
-        """Axes and bars, drawn with lines; sizes in millimetres."""
+        """Draw a bar chart with axes. Sizes are in millimetres."""
         left, top = 30.0, self.pdf.get_y() + 4
         self.pdf.set_draw_color(0)
         self.pdf.line(left, top, left, top + height)
@@ -31,23 +31,25 @@ class FigureMaker(PdfMaker):
     def photo(
         self, seed: int = 1, size: tuple[float, float] = (80, 50), left: float = 30, caption: str = ""
     ) -> Self:
-        """A raster picture; sizes in millimetres."""
+        """Add a raster picture. Sizes are in millimetres."""
         top = self.pdf.get_y() + 4
         self.pdf.image(picture(seed), x=left, y=top, w=size[0], h=size[1])
         return self._captioned(top + size[1] + 4, caption)
 
     def logo(self) -> Self:
-        """The same picture in the same place of the page, large enough to be a figure."""
+        """Add a picture that is the same and in the same place on every page, and large enough to be a
+        figure.
+        """
         self.pdf.image(picture(99), x=150, y=245, w=40, h=30)
         return self
 
     def background(self, image: Image.Image | None = None) -> Self:
-        """A picture behind the whole page, as large as the page."""
+        """Add a picture that covers the whole page, behind its content."""
         self.pdf.image(image or picture(7), x=0, y=0, w=210, h=297)
         return self
 
     def ruled(self, rows: int = 12) -> Self:
-        """Rows of text with a line under each."""
+        """Add rows of text, each with a line below it."""
         self.pdf.set_font("Helvetica", "", 10)
         for number in range(rows):
             text = f"Pressure number {number} of the second pump, measured at full load in the morning"
@@ -63,7 +65,7 @@ class FigureMaker(PdfMaker):
 
 
 def picture(seed: int, size: tuple[int, int] = (320, 200)) -> Image.Image:
-    """Discs of several colours; another seed, another picture."""
+    """Return a picture of discs in several colours. Different seeds give different pictures."""
     image = Image.new("RGB", size, (240, 240, 230))
     draw = ImageDraw.Draw(image)
     for number in range(12):

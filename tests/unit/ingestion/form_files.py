@@ -1,10 +1,14 @@
-"""PDFs that people filled in, written by hand: no library of ours makes fields."""
+"""PDF files with filled-in form fields. They are written byte by byte, because no installed library creates
+form fields.
+"""
 
 from pathlib import Path
 
 
 class FormMaker:
-    """One page with words, fields, ticks and notes. Places are points from the lower left corner."""
+    """A page with words, fields, check boxes and notes. Positions are in points from the lower left
+    corner.
+    """
 
     def __init__(self) -> None:
         self._words: list[str] = []
@@ -28,7 +32,7 @@ class FormMaker:
         return self._add(f"/Subtype/FreeText/Contents({text})/DA(/F 12 Tf 0 g)", left, bottom, 200)
 
     def write(self, path: Path) -> Path:
-        """The file; the fonts are those that every viewer has."""
+        """Write the PDF and return its path. It uses only standard fonts, which every viewer has."""
         numbers = range(8, 8 + len(self._annotations))
         places = " ".join(f"{number} 0 R" for number in numbers)
         fonts = "<</Font<</F 5 0 R>>>>"

@@ -1,4 +1,4 @@
-"""Word files and pictures that a parser must treat with care, made when they are needed."""
+"""Word files and pictures that a parser must handle with care, generated on demand."""
 
 import io
 import struct
@@ -12,7 +12,7 @@ _MACRO_MAIN = "ms-word.document.macroEnabled.main"
 
 
 def docx_of(text: str) -> bytes:
-    """A Word file of one paragraph."""
+    """Return a Word file with one paragraph."""
     document = Document()
     document.add_paragraph(text)
     buffer = io.BytesIO()
@@ -21,7 +21,7 @@ def docx_of(text: str) -> bytes:
 
 
 def docx_with_macros(text: str) -> bytes:
-    """The same, with a part for macros and the type of a file that has some."""
+    """Return a Word file with one paragraph and a macro part, and with the content type of such files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(docx_of(text))) as plain, zipfile.ZipFile(buffer, "w") as package:
         for name in plain.namelist():
@@ -32,7 +32,9 @@ def docx_with_macros(text: str) -> bytes:
 
 
 def png_of(width: int, height: int) -> bytes:
-    """A black picture of one bit a pixel: a few kilobytes, whatever its size."""
+    """Return a black picture with one bit per pixel. The file has only a few kilobytes, whatever the size of
+    the picture.
+    """
     packer = zlib.compressobj()
     row = bytes(1 + (width + 7) // 8)
     data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()

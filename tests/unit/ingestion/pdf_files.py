@@ -1,4 +1,4 @@
-"""PDF files made for tests, small and known to the letter."""
+"""Small PDF files for tests, with exactly known content."""
 
 from pathlib import Path
 from typing import Self
@@ -9,7 +9,7 @@ BODY_SIZE = 10
 
 
 class PdfMaker:
-    """Writes headings, paragraphs and rows, top to bottom."""
+    """A PDF writer that adds headings, paragraphs and rows from top to bottom."""
 
     def __init__(self) -> None:
         self.pdf = FPDF(format="A4")

@@ -1,4 +1,4 @@
-"""The real embedding service, once per run, and prompts as an application writes them."""
+"""The real embedding service, created once per run, and prompts as an application writes them."""
 
 from collections.abc import Iterator
 from html import escape
@@ -17,19 +17,19 @@ def embedder() -> Iterator[EmbeddingService]:
 
 
 def block(text: str, **attributes: str) -> str:
-    """One escaped <block>."""
+    """Return a <block> element with its text escaped."""
     shown = "".join(f' {name}="{escape(value)}"' for name, value in {"type": "text", **attributes}.items())
     return f"<block{shown}>{escape(text, quote=False)}</block>"
 
 
 def document(doc_id: str, *inside: str, **attributes: str) -> str:
-    """One <document> around blocks or a summary."""
+    """Return a <document> element around blocks or a summary."""
     shown = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
     return f'<document doc_id="{doc_id}"{shown}>{"".join(inside)}</document>'
 
 
 def prompt(question: str, query_type: str, *documents: str) -> str:
-    """The user message of an answering call."""
+    """Return the user message that requests an answer."""
     return (
         f"<question>{escape(question)}</question>\n<query_type>{query_type}</query_type>\n"
         f"<documents>{''.join(documents)}</documents>\n<output_rules>Cite.</output_rules>"
@@ -37,5 +37,5 @@ def prompt(question: str, query_type: str, *documents: str) -> str:
 
 
 def request(message: str) -> ChatRequest:
-    """A chat request of one message of the user."""
+    """Return a chat request with one user message."""
     return ChatRequest.model_validate({"messages": [{"role": "user", "content": message}]})

@@ -1,4 +1,4 @@
-"""An index in a temporary folder, without HTTP."""
+"""Fixtures for an index in a temporary folder, without HTTP."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 @pytest.fixture
 def make_index(catalog: Catalog) -> MakeIndex:
-    """An index named `made` from field definitions and documents."""
+    """Return a function that creates an index named `made` from field definitions and documents."""
 
     def make(fields: list[Document], documents: list[Document]) -> Index:
         index = catalog.create(IndexDefinition.model_validate({"name": "made", "fields": fields}))

@@ -1,4 +1,4 @@
-"""Random filters with the plain Python predicate that each must mean, and documents full of awkward values.
+"""Random filters, each with an equivalent Python predicate, and documents with difficult values.
 
 The predicates never see the filter's text and share no code with the server.
 """
@@ -61,7 +61,7 @@ def make_documents(chance: random.Random, count: int) -> list[Document]:
 
 
 def make_case(chance: random.Random, depth: int = 3) -> Case:
-    """A filter of at most 2 ** depth comparisons."""
+    """Return a filter of at most 2 ** depth comparisons."""
     kind = chance.random()
     if depth > 0 and kind < 0.25:
         return _junction("and", make_case(chance, depth - 1), make_case(chance, depth - 1))
@@ -169,7 +169,7 @@ def _null(chance: random.Random) -> Case:
 
 
 def _listed(chance: random.Random) -> tuple[str, set[str]]:
-    """The second and third argument of search.in, and the values that they stand for."""
+    """Return the list and delimiter arguments of search.in, and the set of values in the list."""
     values = chance.choices(STRINGS, k=chance.randrange(1, 6))
     if chance.random() < 0.4:
         joined = chance.choice([",", " ", ", "]).join(values)
@@ -187,7 +187,7 @@ def _search_in(chance: random.Random) -> Case:
 
 
 def _acl(chance: random.Random) -> Case:
-    """The security filter of the product, its negations, and its longer spellings."""
+    """Return the app's security filter, its negation, or a longer equivalent of either."""
     path = chance.choice(["allowed", "anyone"])
     kind = chance.randrange(5)
     if kind == 0:

@@ -1,4 +1,4 @@
-"""A tenant, the app's stores in memory, and runs of the synchronisation over them."""
+"""A tenant, the app's stores in memory, and helpers that run the synchronisation over them."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,9 @@ _MAX_STEPS = 500
 
 
 class Tenant:
-    """A tenant and what the app has of it. `now` moves by ten minutes with each run."""
+    """A tenant, and the files that the app has synchronised from it. `now` advances by ten minutes with each
+    run.
+    """
 
     def __init__(self, server: SharePointServer, services: Services) -> None:
         self.server = server
@@ -54,7 +56,7 @@ class Tenant:
     async def run(
         self, services: Services | None = None, *, after: timedelta = timedelta(minutes=10)
     ) -> None:
-        """Do what the timer and the orchestration do."""
+        """Run one synchronisation, in place of the timer and the orchestration."""
         services = services or self.services
         assert services.sharepoint is not None
         assert services.libraries is not None
@@ -67,7 +69,7 @@ class Tenant:
             await self.finish(step, services)
 
     async def finish(self, step: SyncStep, services: Services) -> None:
-        """Advance a run to its end; pauses take no time."""
+        """Perform the steps of a synchronisation to its end, without pauses."""
         for _ in range(_MAX_STEPS):
             reply = await advance(step, services, self.now)
             if reply.following == "done":
@@ -75,7 +77,7 @@ class Tenant:
         raise AssertionError(f"no end after {_MAX_STEPS} steps: {reply}")
 
     async def step(self, run: str = "by hand") -> SyncReply:
-        """Advance the only library once."""
+        """Perform one step for the only library."""
         (library,) = await self.store.libraries()
         return await advance(SyncStep(library_id=library.library_id, run=run), self.services, self.now)
 
@@ -93,24 +95,24 @@ class Tenant:
         return [name for name in files if not name.endswith(SIDECAR_SUFFIX)]
 
     def content(self, name: str) -> bytes:
-        """Return the stored content of the only file of this name."""
+        """Return the stored content of the only file with this name."""
         (blob,) = [blob for blob in self._files() if blob.endswith(f"/{name}")]
         return self.blobs.containers[DOCUMENTS][blob].content
 
     def sidecar(self, name: str) -> dict[str, Any]:
-        """Return the sidecar of the only file of this name."""
+        """Return the sidecar of the only file with this name."""
         (blob,) = [blob for blob in self._files() if blob.endswith(f"/{name}")]
         content = self.blobs.containers[DOCUMENTS][blob + SIDECAR_SUFFIX].content
         fields: dict[str, Any] = json.loads(content)
         return fields
 
     def acl(self, name: str) -> list[str]:
-        """Return the access list of the only file of this name."""
+        """Return the access list of the only file with this name."""
         acl: list[str] = self.sidecar(name)["acl"]
         return acl
 
     def readers(self, name: str) -> set[str]:
-        """Return the people whom the access list of a file lets read it."""
+        """Return the people who may read a file according to its access list."""
         return {person for entry in self.acl(name) for person in self._people(entry)}
 
     def _people(self, entry: str) -> set[str]:
@@ -119,7 +121,7 @@ class Tenant:
         return self.server.groups.get(entry, {entry})
 
     def exposed(self, drive: FakeDrive) -> list[str]:
-        """Return the blobs that somebody may read here whom SharePoint would refuse."""
+        """Return the blobs that somebody may read here but not in SharePoint."""
         wrong = []
         ids = {digest(item_id)[:32]: item_id for item_id in drive.items}
         for blob in self._files():

@@ -1,4 +1,4 @@
-"""Models of sub-agents: one that tells what it used, one that breaks off."""
+"""Models for sub-agents: one that reports its usage, and one that fails in the middle of a report."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.fakes.models import Reply, ScriptedChatModel
 
 
 class CountedModel(ScriptedChatModel):
-    """Tells its usage of every turn, and how it was limited."""
+    """A model that reports token usage for every turn, and records the limits of its calls."""
 
     def __init__(self, *replies: Reply) -> None:
         super().__init__(*replies)
@@ -31,7 +31,7 @@ class CountedModel(ScriptedChatModel):
 
 
 class BreakingModel(CountedModel):
-    """Writes the beginning of a report, then fails."""
+    """A model that writes the beginning of a report and then fails."""
 
     def __init__(self, *replies: Reply, error: GroundworkError, share: float) -> None:
         super().__init__(*replies)

@@ -1,4 +1,4 @@
-"""What children leave behind, as their parent finds it."""
+"""Stored results of children, as their parent finds them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ Kind = Literal["section", "claim", "similarity", "difference", "conflict", "web"
 
 
 def claim(text: str, *proved_by: Hit, kind: Kind = "claim", **changes: Any) -> Finding:
-    """A statement with a proof out of each of some passages."""
+    """Return a finding of the given kind, with one proof from each of the given passages."""
     proofs = tuple(
         FoundProof(quote=hit.content, doc_id=hit.doc_id, block_id=hit.block_id) for hit in proved_by
     )
@@ -42,7 +42,7 @@ def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes:
 
 
 async def delegated(given: DelegationRequest, services: Services) -> Delegation:
-    """The run has asked for sub-agents, and they may have stored something."""
+    """Store a request and delegate it to sub-agents. Return the stored delegation."""
     await RunFiles(services.blobs, RUN).put_request(request(question="Which pump?"))
     made = await decided(given, services)
     assert made.delegation is not None
@@ -54,7 +54,7 @@ async def leaves(services: Services, left: SubagentState, index: int = 0) -> Non
 
 
 async def past_its_time(services: Services, delegation: Delegation) -> None:
-    """As if the deadline of its children had passed a second ago."""
+    """Change the stored deadline of the children to a second ago."""
     over = datetime.now(UTC) - timedelta(seconds=1)
     tasks = tuple(task.model_copy(update={"deadline": over}) for task in delegation.tasks)
     late = delegation.model_copy(update={"tasks": tasks})

@@ -1,4 +1,6 @@
-"""A question that gets a sub-agent unless a test says otherwise, and the rules of the contract's defaults."""
+"""A question that is delegated to a sub-agent unless a test changes the situation, and the default rules of
+the contract.
+"""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -20,7 +22,7 @@ from shared.platform.settings import Settings
 from tests.fakes.services import fake_settings
 
 RULES = fake_settings()
-EVENT_FIELDS = (  # of a decision (contracts.md, section 4)
+EVENT_FIELDS = (  # fields of a decision event (contracts.md, section 4)
     {"event", "request_id", "decision", "reason_codes", "selected_profile"}
     | {"latency_budget_ms", "token_budget", "policy_version"}
 )
@@ -60,12 +62,14 @@ _GROUPS = {
     group: type(getattr(RULES, group)).model_fields
     for group in ("subagents", "thresholds", "budgets", "answering")
 }
-# Names that are both a limit and a part of the policy's input, which is told the limit.
+# Some names exist as a setting and as a part of the policy's input; changes then apply to the input.
 _IN_INPUT = {name for kind in _PARTS.values() for name in kind.model_fields}
 
 
 def policy_input(**changes: Any) -> DelegationPolicyInput:
-    """`INPUT`, with fields of its parts changed by their own names: `top_score=0.5`."""
+    """Return `INPUT` with changed fields. Fields of its parts are given by their own names, such as
+    `top_score=0.5`.
+    """
     values = INPUT.model_dump()
     for name, value in changes.items():
         part = next((part for part, kind in _PARTS.items() if name in kind.model_fields), None)
@@ -74,7 +78,9 @@ def policy_input(**changes: Any) -> DelegationPolicyInput:
 
 
 def rules(**changes: Any) -> Settings:
-    """`RULES`, with settings of its groups changed by their own names: `max_active=2`."""
+    """Return `RULES` with changed settings. Settings of its groups are given by their own names, such as
+    `max_active=2`.
+    """
     return RULES.model_copy(
         update={
             group: getattr(RULES, group).model_copy(
@@ -86,7 +92,9 @@ def rules(**changes: Any) -> Settings:
 
 
 def situation(**changes: Any) -> Situation:
-    """`SITUATION`, with its fields and those of its input and settings changed by their own names."""
+    """Return `SITUATION` with changed fields, including fields of its input and of its settings, all given by
+    name.
+    """
     own = {name: changes.pop(name) for name in list(changes) if name in _OWN}
     limits = {name for names in _GROUPS.values() for name in names} - _IN_INPUT
     of_rules = {name: changes.pop(name) for name in list(changes) if name in limits}
@@ -94,5 +102,5 @@ def situation(**changes: Any) -> Situation:
 
 
 def decided(**changes: Any) -> DelegationPolicyOutput:
-    """The decision in the `situation` with these changes."""
+    """Return the policy's decision in `SITUATION` with these changes."""
     return decide(situation(**changes))

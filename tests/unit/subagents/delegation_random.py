@@ -1,4 +1,4 @@
-"""Random situations for the delegation policy; equal seeds give equal ones."""
+"""Random situations for the delegation policy, determined by a seed."""
 
 import random
 from typing import Any, get_args
@@ -20,7 +20,9 @@ from tests.unit.subagents.delegation_cases import rules
 
 
 def random_situation(chance: random.Random) -> Situation:
-    """Mostly sensible values, so that every outcome occurs, and some that are far out."""
+    """Return a random situation. Most values are plausible, so that every decision occurs; some are
+    extreme.
+    """
     asked, facts, settings = _input(chance), _facts(chance), _rules(chance)
     return Situation(asked, settings, **facts)
 

@@ -1,4 +1,4 @@
-"""Questions with their evidence, as the parent of sub-agents has them before an answer."""
+"""Questions with their evidence, in the form in which a run decides about delegation."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ def record(doc_id: str, **changes: Any) -> DocumentRecord:
 
 
 def long_record(doc_id: str) -> DocumentRecord:
-    """Of a document that fits into no prompt."""
+    """Return the record of a document that is too long for a prompt."""
     return record(doc_id, page_count=100)
 
 
@@ -54,7 +54,9 @@ def delegation_request(
     asked: dict[str, Any] | None = None,
     **changes: Any,
 ) -> DelegationRequest:
-    """Five passages of one document, none of which stands out, for a deep question of just now."""
+    """Return a request for a decision on a deep question asked just now, with five equally scored passages of
+    one document.
+    """
     now = datetime.now(UTC)
     began = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
     hits = tuple(hit("manual", place) for place in range(5))
@@ -72,7 +74,7 @@ def delegation_request(
 def comparison(
     *documents: str, named: bool = True, language: str = "en", **changes: Any
 ) -> DelegationRequest:
-    """A comparison of long documents of which two passages each were found."""
+    """Return a request for a comparison of long documents, with two passages of each."""
     hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
     return delegation_request(
         planned={"query_type": "COMPARISON", "intent": "compare_docs", "language": language},
@@ -83,7 +85,7 @@ def comparison(
 
 
 def summary(*documents: str, **changes: Any) -> DelegationRequest:
-    """A summary of long documents that are named."""
+    """Return a request for a summary of long documents that the question names."""
     return delegation_request(
         planned={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
         named=documents,
@@ -93,13 +95,13 @@ def summary(*documents: str, **changes: Any) -> DelegationRequest:
 
 
 def services_with(control: InMemoryControlStore | None = None, **settings: Any) -> Services:
-    """Services that may delegate."""
+    """Return services with the given delegation settings and state of sub-agents."""
     replaced = {"subagent_control": control} if control else {}
     return fake_services(settings=fake_settings(**settings), **replaced)
 
 
 async def library(services: Services, *doc_ids: str) -> Services:
-    """The services, with documents that everybody may read."""
+    """Add documents that everybody may read, and return the services."""
     for doc_id in doc_ids:
         row = record(doc_id, status="ready", access_control_list=("*",))
         await add_record(services, row)
@@ -109,7 +111,7 @@ async def library(services: Services, *doc_ids: str) -> Services:
 async def decided(
     given: DelegationRequest, services: Services, *, completed: bool = True
 ) -> DelegationOutcome:
-    """Decide, and keep what was delegated if the step is completed."""
+    """Decide whether to delegate. If `completed`, also store the delegation, as a completed step does."""
     run_id = given.request.run_id
     made = await decide_delegation(given, await journal_of(services, run_id), services)
     if completed and made.delegation is not None:

@@ -1,4 +1,4 @@
-"""Lines that a run's journal has of its sub-agents, written as steps and turns write them."""
+"""Journal lines about sub-agents, written in the same way as by steps and turns."""
 
 from shared.answering.children import DELEGATION, STATE, find_delegation, find_state
 from shared.answering.services import SubagentServices
@@ -9,7 +9,7 @@ from shared.runs.journal import Journal, read_journal
 
 
 async def journal_of(services: SubagentServices, run_id: str) -> Journal:
-    """The journal as it is now; an empty one is begun for a run without."""
+    """Return the current journal of a run. If there is none, create an empty one."""
     await services.run_log.create(run_id)
     return await read_journal(services.run_log, services.blobs, run_id)
 

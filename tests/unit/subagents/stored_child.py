@@ -1,4 +1,4 @@
-"""A sub-agent with its task stored, over two manuals that Anna may read and one that she may not."""
+"""A sub-agent with a stored task, over two manuals that Anna may read and one that she may not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ TOOLS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 
 
 def texts_of(doc_id: str, pages: int) -> list[str]:
-    """What stands in a document, page by page."""
+    """Return the text of each page of a document."""
     if doc_id == "closed":
         return [SECRET]
     filling = [f"Chapter {page} of the {doc_id} press manual is about part {page}." for page in range(pages)]
@@ -48,7 +48,7 @@ def texts_of(doc_id: str, pages: int) -> list[str]:
 
 @dataclass
 class StoredChild:
-    """One sub-agent and what it works with."""
+    """A sub-agent with its task and services."""
 
     services: Services
     task: SubagentTask
@@ -81,7 +81,9 @@ class StoredChild:
         return found
 
     async def opened(self, task: SubagentTask) -> list[str]:
-        """Ids of the passages that the task begins with, stored in place of the world's."""
+        """Replace the stored task by `task`, run its first turn, and return the ids of its initial
+        passages.
+        """
         delegation = await stored_delegation(self.services, RUN, STEP)
         assert delegation is not None
         await self.services.run_log.delete(RUN)
@@ -110,7 +112,7 @@ async def stored_child(
     asker: UserContext | None = None,
     **services: Any,
 ) -> StoredChild:
-    """A task for Anna, stored as its parent stores it.
+    """Store a task for Anna as its parent would, and return it with its services.
 
     Args:
         pages: of filling in each manual.
@@ -155,7 +157,7 @@ async def stored_child(
 
 
 async def second_child(first: StoredChild, chat_model: Any) -> StoredChild:
-    """A second child of the same step, with a model of its own."""
+    """Add a second child with its own model to the same step, and return it."""
     task = first.task.model_copy(update={"child_id": f"{RUN}:s{STEP:03d}c1", "index": 1})
     delegation = await stored_delegation(first.services, RUN, STEP)
     assert delegation is not None
@@ -181,7 +183,7 @@ async def fill(services: Services, pages: int) -> None:
 
 
 def calls(*asked: tuple[str, str], text: str = "") -> ModelTurn:
-    """A turn of the model that calls tools: (name, arguments as JSON)."""
+    """Return a turn of the model that calls tools, each given as (name, arguments as JSON)."""
     return ModelTurn(
         text=text,
         tool_calls=tuple(

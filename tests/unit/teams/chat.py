@@ -1,4 +1,6 @@
-"""A chat over fakes: people write, the reply's steps run one after the other, and runs run when started."""
+"""A chat over fakes: the steps of replies are performed one after the other, and runs are executed when they
+start.
+"""
 
 import itertools
 from collections.abc import Mapping
@@ -51,7 +53,7 @@ ANSWERED = "It runs at 15 bar."
 
 @dataclass
 class Chat:
-    """One bot and what it knows. `states` are runs that wait."""
+    """A bot with its stores and fakes. `states` contains the results of runs that wait for the user."""
 
     services: Services
     outbox: RecordingOutbox
@@ -76,19 +78,21 @@ class Chat:
         return self.outbox.said[-1]
 
     def message(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> BotMessage:
-        """A message with an id of its own."""
+        """Return a message with a new id."""
         known = {"activity_id": f"activity-{next(self.numbers)}", "conversation": PERSONAL, "sender": sender}
         return BotMessage.model_validate({**known, "text": text, **fields})
 
     async def write(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> list[Said]:
-        """What is said to a message."""
+        """Send a message to the bot, and return the bot's messages."""
         return await self.send(self.message(text, sender, **fields))
 
     async def press(self, value: ButtonValue, sender: BotSender = ANNA) -> list[Said]:
         return await self.write("", sender, button=value)
 
     async def send(self, activity: BotActivity) -> list[Said]:
-        """What is said to an activity; every reply runs to its end, or until it waits for days."""
+        """Send an activity to the bot, and return the bot's messages. Every reply runs to its end, or until
+        it waits for days.
+        """
         before = len(self.outbox.said)
         known = set(self.orchestrations.started)
         await handle(activity, self.services, self.orchestrations)
@@ -99,7 +103,9 @@ class Chat:
         return self.outbox.said[before:]
 
     async def reply(self, step: ReplyStep) -> ReplyStep:
-        """Perform steps until there is none, or one that is days away."""
+        """Perform the steps of a reply until its end, or until a step that starts at least an hour later.
+        Return the last step.
+        """
         while step.kind != "end" and step.delay_s < 3600:
             step = await perform_reply(step.model_copy(update={"delay_s": 0.0}), self.deps)
             self.steps.append(step)
@@ -118,7 +124,7 @@ class Chat:
         return await self.send(joined)
 
     async def nobody_answers(self, run_id: str) -> None:
-        """The time for an answer is over: the run goes on by itself."""
+        """Let the time for a clarification expire, so that the run continues without an answer."""
         await self._go_on(run_id, observe(self.states.pop(run_id), AnswerTimedOut()))
 
     async def turn(self, conversation: BotConversation = PERSONAL, sender: BotSender = ANNA) -> BotTurn:
@@ -127,7 +133,7 @@ class Chat:
         return turn
 
     async def run_runs(self) -> None:
-        """Runs that were started, or got an answer, go on."""
+        """Execute runs that were started or received a reply since the last call."""
         if not self.runs_are_run:
             return
         for run_id, (name, _) in list(self.orchestrations.started.items()):
@@ -158,7 +164,7 @@ class Chat:
 
 
 async def chat(model: Model | None = None, **settings: Any) -> Chat:
-    """A bot for people of one organisation; the directory knows Anna, an engineer, and Ben."""
+    """Return a bot for people of one organisation. The directory contains Anna, an engineer, and Ben."""
     outbox, turns = RecordingOutbox(), InMemoryBotTurnStore()
     directory = InMemoryDirectory({"anna": frozenset({"engineering"}), "ben": frozenset()})
     services = await corpus_services(

@@ -1,4 +1,4 @@
-"""The registry's tools over fakes, and valid arguments for each."""
+"""The registered tools over fakes, and valid arguments for each."""
 
 import json
 from typing import Any
@@ -24,5 +24,5 @@ ASKING_A_MODEL = (*BY_BLOCKS, "query_rewrite")
 
 
 def tool_for(name: str, user: UserContext, chat_model: ChatModel | None = None) -> Tool:
-    """A tool over empty indexes."""
+    """Return a tool over empty indexes."""
     return bound_tool(name, fake_services(chat_model=chat_model or ScriptedChatModel()), user)
