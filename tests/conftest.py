@@ -21,7 +21,7 @@ __all__ = ["azurite", "free_port", "model_server", "search_server"]
 # Folders without end-to-end tests, which `make e2e` doesn't collect.
 _QUICK_ONLY = ("tests/unit", "tests/infra")
 PATIENCE_S = 600.0  # per test, including the start of a stack; only a guard against hangs
-# Packages whose fixtures take longer than their tests: one worker has all of their files.
+# Packages whose fixtures take longer than their tests, so that a single worker runs all files of a package.
 _TOGETHER = ("tests/e2e/access", "tests/e2e/teams", "tests/contract/api")
 # The slowest files of `make e2e` come first, so that no worker is left with one of them at the end.
 _LONGEST = (
@@ -56,7 +56,7 @@ def quick_retries() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def parsers_end() -> Iterator[None]:
-    """Stop the parser processes that tests have started in this process."""
+    """Stop the parser processes that tests started from this process."""
     yield
     parsers(2048).close()
 
@@ -64,7 +64,7 @@ def parsers_end() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Create the folder of this run's shared servers, unless this process is a worker."""
     if not hasattr(config, "workerinput"):
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `pytest_unconfigure` runs then
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM then runs `pytest_unconfigure`
         shared_servers.begin_run()
 
 

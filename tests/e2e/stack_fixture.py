@@ -36,13 +36,13 @@ class SharedStack(LocalStack):
     _is_host_due = False
 
     def _start_if_due(self) -> None:
-        with _starting:  # threads of one test read the address at the same time
+        with _starting:  # several threads of a test may read the address at the same time
             if self._is_host_due:
                 self.start_host()
 
     @property
     def ports(self) -> Ports:
-        """The addresses in use. Reading them starts a host that is due."""
+        """The ports in use. If a restart of the host is pending, reading them starts the host."""
         self._start_if_due()
         return self._ports
 
@@ -52,7 +52,7 @@ class SharedStack(LocalStack):
 
     @property
     def app_settings(self) -> dict[str, str]:
-        """The settings of the host. Reading them starts a host that is due."""
+        """The settings of the host. If a restart is pending, reading them starts the host."""
         self._start_if_due()
         return self._app_settings
 
@@ -62,7 +62,7 @@ class SharedStack(LocalStack):
 
     @property
     def host_pid(self) -> int:
-        """The process id of the host. Reading it starts a host that is due."""
+        """The process id of the host. If a restart is pending, reading it starts the host."""
         self._start_if_due()
         return super().host_pid
 
@@ -86,7 +86,7 @@ class SharedStack(LocalStack):
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """Restore the settings on exit. The host with them is due then, and not started yet."""
+        """Restore the settings on exit. The host with these settings is started only when a test needs it."""
         before = dict(self._app_settings)
         try:
             yield

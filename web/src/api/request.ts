@@ -1,7 +1,7 @@
 // The only module that calls `fetch`. The browser's cookie identifies the user; this code never sees a token.
 import { signal } from "@preact/signals";
 
-/** An error response, in the API's words. `status` is 0 if the server could not be reached. */
+/** An error response, with the API's message. `status` is 0 if the server could not be reached. */
 export class CallError extends Error {
   constructor(
     readonly status: number,
@@ -60,7 +60,7 @@ async function refusal(response: Response): Promise<CallError> {
   return callError(status, await response.json().catch(() => null), response.headers);
 }
 
-/** `code` is the error code, or for an unreadable file the failure code. */
+/** Returns the error for a response. For an unreadable file, its code is the failure code. */
 function callError(status: number, answer: unknown, headers: { get(name: string): string | null }): CallError {
   const problem = (answer ?? {}) as { title?: string; detail?: string; hints?: string[]; failure?: string };
   return new CallError(status, problem.failure ?? problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], Number(headers.get("retry-after")) || 0, headers.get("location") ?? "");
@@ -75,7 +75,7 @@ export function signOutAddress(): string {
   return `/.auth/logout?post_logout_redirect_uri=${encodeURIComponent(location.pathname)}`;
 }
 
-/** Uploads a file with progress events, which fetch lacks. Resolves with the response's JSON, null if empty. */
+/** Uploads a file with progress events, which fetch lacks. Resolves with the JSON of the response, or null. */
 export function upload(
   method: string,
   address: string,

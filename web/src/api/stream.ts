@@ -1,5 +1,5 @@
-// The only module that reads server-sent events. A stream that breaks or is closed on purpose resumes after the
-// last complete event, so its reader sees every event once and in order.
+// The only module that reads server-sent events. After a break or a deliberate close, a stream resumes with the
+// next event, so its reader sees every event once and in order.
 import { CallError, send } from "./request";
 
 export interface Frame {
@@ -10,9 +10,9 @@ export interface Frame {
 
 export interface Following {
   path: string;
-  /** Id of the last known event; 0 = start with the first. */
+  /** Id of the last event received; 0 = start with the first. */
   after: number;
-  /** Whether ids are consecutive, as those of a run are: a gap means that an event was lost. */
+  /** Whether ids are consecutive, as in a run, so that a gap means a lost event. */
   gapless: boolean;
   signal: AbortSignal;
   /** Returns true for the last event. */
@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000; // the server sends a heartbeat every 15 s
 const HIDDEN_MS = 60_000; // a browser allows six connections for all tabs, so hidden tabs release theirs
 const SLOWEST_MS = 15_000;
 
-/** Resolves at the last event. Throws CallError if the stream cannot be resumed. */
+/** Follows a stream and resolves at the last event. Throws CallError if the stream cannot be resumed. */
 export async function follow(following: Following): Promise<void> {
   let last = following.after;
   for (let failures = 0; !following.signal.aborted; ) {

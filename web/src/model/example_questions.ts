@@ -43,7 +43,7 @@ function onePerKind(documents: readonly DocumentView[]): DocumentView[] {
   return [...documents.filter((_, index) => isNew[index]), ...documents.filter((_, index) => !isNew[index])];
 }
 
-/** Ends of English nouns that need no article: plurals, and words such as "maintenance". */
+/** Endings of English nouns that need no article: plurals, and words such as "maintenance". */
 const NO_ARTICLE = /(?:[^s]s|ing|ion|ment|[ae]nce|ity|ety|cy|age|ship|leave)$/i;
 
 function about(document: DocumentView, language: Language, hasModel: boolean, index: number): Example {

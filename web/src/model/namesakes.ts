@@ -1,11 +1,11 @@
-// Labels that tell documents of the same name apart. Pure.
+// Labels that distinguish documents with the same name. Pure.
 
 export interface Named {
   id: string;
   name: string;
   /** The folder as a path; null = unknown. */
   folder: string | null;
-  /** Other texts that may tell the document apart, best first. */
+  /** Other texts that may distinguish the document, best first. */
   others: readonly string[];
 }
 

@@ -21,7 +21,7 @@ export interface Activity {
   counted: { passages: number; documents: number; names: string };
   tool: string;
   status: "running" | "done" | "failed";
-  /** null = not applicable. */
+  /** null if not applicable. */
   found: number | null;
   /** ISO times; empty = unknown. */
   startedAt: string;
@@ -111,7 +111,7 @@ export function isOver(status: RunStatus): boolean {
   return status !== "running" && status !== "waiting";
 }
 
-/** Returns the answer's text up to now. */
+/** Returns the text of the answer received so far. */
 export function textOf(run: RunState): string {
   return run.answer ? run.answer.text : run.steps.map((step) => step.text).join("");
 }

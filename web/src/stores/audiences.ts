@@ -1,4 +1,4 @@
-// People and groups that documents can be shared with, by name. Only principals are sent.
+// People and groups that documents can be shared with, by name. Requests contain only principals.
 import { computed, signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { Audience, AudienceList } from "../api/types";
@@ -23,7 +23,7 @@ function note(found: readonly Audience[]): void {
 
 let loading: Promise<void> | null = null;
 
-/** Loads the user's own audiences once. After a failure the next call tries again. */
+/** Loads the user's own audiences once. After a failure, the next call tries again. */
 export async function loadAudiences(): Promise<void> {
   loading ??= readOwn();
   return loading;

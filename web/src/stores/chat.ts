@@ -64,7 +64,7 @@ export function write(text: string): void {
 export async function showThread(threadId: string): Promise<void> {
   if (threadId === openThread.value && (threadId || !turns.value.length)) return;
   stopFollowing();
-  if (waitingTurn.value && !editing.value) write(""); // a reply makes no sense elsewhere
+  if (waitingTurn.value && !editing.value) write(""); // the text replies to a clarification of another thread
   openThread.value = threadId;
   turns.value = [];
   loadError.value = sendError.value = "";
@@ -93,7 +93,7 @@ export async function loadOlder(): Promise<void> {
   if (openThread.value === threadId) await receive(page);
 }
 
-/** Adds older turns, and loads those that newer versions replace. */
+/** Adds older turns, and loads the turns that newer versions replace. */
 async function receive(page: MessageList): Promise<void> {
   cursor = page.cursor;
   hasOlder.value = cursor !== null;
@@ -116,7 +116,7 @@ function turnOf(message: ThreadMessage): Turn {
     feedback: signal(message.feedback),
   };
   if (turn.run) void attachTo(turn.run);
-  else if (!message.answer) void loadRecord(turn); // the text streamed before the run ended
+  else if (!message.answer) void loadRecord(turn); // recovers the text streamed before the run ended
   return turn;
 }
 
@@ -142,7 +142,7 @@ export interface Shown {
 /** The keys of the versions chosen for display, by the key of the turn before. The default leads to the newest turn. */
 const chosen = signal<Readonly<Record<string, string>>>({});
 
-/** The turns on display. What followed an earlier version is shown with that version only. */
+/** The turns on display. Turns that follow a version of a question are shown only with that version. */
 export const shown = computed(() => {
   const following = new Map<string, Turn[]>(); // by the key of the turn before; "" = none
   const before = new Map<string, string>(); // the same key by run
@@ -155,7 +155,7 @@ export const shown = computed(() => {
     parents.set(turn.key, key);
     last = turn.key;
   }
-  const newest = new Set<string>(); // the newest turn and what it follows
+  const newest = new Set<string>(); // the newest turn and all turns before it
   for (let key = last; key; key = parents.get(key)!) newest.add(key);
   const path: Shown[] = [];
   for (let key = "", all; (all = following.get(key)); ) {
@@ -168,7 +168,7 @@ export const shown = computed(() => {
   return path;
 });
 
-/** Displays a version of a question, and what followed it. */
+/** Displays a version of a question, and the turns that follow it. */
 export function page({ versions, before }: Shown, at: number): void {
   chosen.value = { ...chosen.value, [before]: versions[at]!.key };
 }
@@ -232,7 +232,7 @@ export async function ask(hasFiles = false): Promise<void> {
 
 const isSending = () => isBranching || turns.value.some((turn) => !turn.runId);
 
-/** Asks a question again. Earlier answers, with what followed them, remain available as versions. */
+/** Asks a question again. Earlier answers, with the turns after them, remain available as versions. */
 export async function askAgain(turn: Turn): Promise<void> {
   if (!isSending() && !workingTurn.value) await submit(turn.question, crypto.randomUUID(), turn);
 }

@@ -39,7 +39,7 @@ export function phaseOf(document: { status: string }): "ready" | "failed" | "wor
   return document.status === "ready" || document.status === "failed" ? document.status : "working";
 }
 
-/** Whether nothing of the document is searchable: no page was readable, or it has no text. */
+/** Whether the document has no searchable content: no page was readable, or it has no text. */
 export function isUnsearchable(document: DocumentView): boolean {
   const unreadable = document.unreadable_pages ?? 0;
   return phaseOf(document) === "ready" && (document.has_text === false || (unreadable > 0 && unreadable === document.page_count));
@@ -61,7 +61,7 @@ const listParts = () => ({ ...wordsQuery(), status: onlyStatus.value, sort: sort
 
 const listQuery = () => query(listParts());
 
-// A change of what is listed ends the selection, so that no action affects documents that were filtered out.
+// A change of the list clears the selection, so that no action affects documents that were filtered out.
 const listed = computed(() => JSON.stringify([filters.value, wordsQuery(), onlyStatus.value]));
 effect(() => {
   if (listed.value) selected.value = new Set();
@@ -187,7 +187,7 @@ export function update(changed: DocumentView): void {
   const before = documents.value.find((document) => document.doc_id === changed.doc_id);
   if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(changed) } : one));
   else if (changed.status !== "ready") documents.value = [changed, ...documents.value];
-  // The list has more details of a ready document than the event.
+  // The list contains more details of a ready document than the event.
   if (changed.status === "ready" || !before) reloadSoon();
 }
 

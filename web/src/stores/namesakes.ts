@@ -1,4 +1,4 @@
-// Tells documents of the same name apart wherever several are shown.
+// Labels documents with the same name wherever several are shown.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CallError, read } from "../api/request";
@@ -20,13 +20,13 @@ function namedOf({ doc_id, filename, folder, source_url, project_id, published_b
   };
 }
 
-/** Returns the folder in a URL whose last part is the file, such as that of a SharePoint file. */
+/** Returns the folder in a URL whose last part is the file, for example of a SharePoint file. */
 function folderOfUrl(url: string, filename: string): string | null {
   try {
     const parts = new URL(url).pathname.split("/").slice(1).map(decodeURIComponent);
     return parts.pop() === filename ? parts.join("/") : null;
   } catch {
-    return null; // no URL, or not encoded correctly
+    return null; // not a URL, or encoded incorrectly
   }
 }
 
@@ -59,7 +59,7 @@ async function load(id: string): Promise<void> {
     loaded.value = { ...loaded.value, [id]: detail };
   } catch (error) {
     if (error instanceof CallError && error.status === 404) return;
-    const { [id]: _, ...others } = loaded.value; // asked again when it is shown again
+    const { [id]: _, ...others } = loaded.value; // loaded again when it is shown again
     loaded.value = others;
   }
 }

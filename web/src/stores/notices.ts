@@ -34,7 +34,7 @@ export function dismiss(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id);
 }
 
-/** Returns an error's message: `missing` for something that is gone or forbidden, the API's, or a generic one. */
+/** Returns the message for an error: `missing` if the resource is not accessible, else the API's or a generic one. */
 export function wordsOf(error: unknown, missing?: Key): string {
   if (!(error instanceof CallError)) {
     console.error(error);

@@ -1,4 +1,4 @@
-// Example questions for an empty thread, made from the newest documents that the user can read.
+// Example questions for an empty thread, based on the newest documents that the user can read.
 import { signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { DocumentFacets, DocumentList } from "../api/types";
@@ -9,7 +9,7 @@ import { site } from "./session";
 export const suggestions = signal<readonly string[]>([]);
 /** Number of readable documents; null = not loaded yet. */
 export const documentCount = signal<number | null>(null);
-const SAMPLE = 20; // newest documents from which examples are made
+const SAMPLE = 20; // number of newest documents used for examples
 
 export async function loadSuggestions(): Promise<void> {
   const [list, facets] = await Promise.all([

@@ -1,4 +1,4 @@
-// Files for the open conversation: sent one after the other, then followed until they have been read.
+// Files for the open conversation: sent one after the other, then followed until they have been ingested.
 import { signal } from "@preact/signals";
 import { change, read, upload } from "../api/request";
 import type { RemovedFile, ThreadFile, ThreadFileList, ThreadView, UploadTicket } from "../api/types";
@@ -23,13 +23,13 @@ export const sending = signal<readonly Sending[]>([]);
 
 const AT_ONCE = 5; // limit of the API per question
 const FIRST_LOOK_MS = 700;
-const LAST_LOOK_MS = 10_000; // of a file that never arrives
+const LAST_LOOK_MS = 10_000; // longest interval between requests, reached if a file never arrives
 let shownThread = "";
 let count = 0;
 let timer = 0;
 let queue: Promise<unknown> = Promise.resolve();
 
-/** Shows the files of a thread; of a new one there are none. */
+/** Shows the files of a thread. A new thread has none. */
 export async function showFiles(threadId: string): Promise<void> {
   if (threadId === shownThread) return;
   shownThread = threadId;
@@ -55,7 +55,7 @@ export const allSent = () => queue;
 
 export const isOver = (file: ThreadFile) => file.status === "ready" || file.status === "failed";
 
-/** Loads the files, and again until all have been read. */
+/** Loads the list of files repeatedly until all have been ingested. */
 async function look(delay = FIRST_LOOK_MS): Promise<void> {
   clearTimeout(timer);
   const threadId = shownThread;
@@ -70,7 +70,7 @@ async function look(delay = FIRST_LOOK_MS): Promise<void> {
   timer = window.setTimeout(() => void look(Math.min(delay * 1.2, LAST_LOOK_MS)).catch(() => {}), delay);
 }
 
-/** Adds files to the open conversation, which begins with them if it is new. */
+/** Adds files to the open conversation. A new conversation is created for them. */
 export function attachFiles(chosen: readonly File[]): Promise<unknown> {
   if (chosen.length > AT_ONCE) notify(t("files.tooMany", { count: AT_ONCE }), true);
   const added = chosen.slice(0, AT_ONCE).map((file) => ({ file, one: { id: (count += 1), name: file.name, share: 0, error: refusalOf(file) } }));

@@ -44,7 +44,7 @@ interface Source {
   doc_id: string;
 }
 
-/** Returns the id of a file that is cited without a number: of a source on the same page, otherwise of any of the same name. */
+/** Returns the id of a file cited without a number: that of a source on the same page, else of any with its name. */
 export function docIdOf(sources: readonly Source[], file: string, page: number | null): string | undefined {
   const named = sources.filter((one) => one.filename === file);
   return (named.find((one) => one.page_number === page) ?? named[0])?.doc_id;

@@ -26,7 +26,7 @@ const HTML_ROW = /<tr\b[^<>]*>(.*?)<\/tr *>/gis;
 const HTML_CELL = /<t[dh]\b[^<>]*>(.*?)(?=<t[dh]\b|<\/t[dh] *>|$)/gis;
 const TABLE_TAG = /<\/?(?:table|caption|colgroup|col|thead|tbody|tfoot|tr|td|th)\b[^<>]*>/gi;
 
-/** Replaces the rows of HTML tables with rows of Markdown. Other markup stays as it is. */
+/** Replaces the rows of HTML tables with rows of Markdown. Other markup is not changed. */
 export function withoutHtmlTables(text: string): string {
   if (!/<t(?:able|r|d|h)\b/i.test(text)) return text;
   const rows = text.replace(HTML_ROW, (_, row: string) => {

@@ -30,7 +30,7 @@ export function t(key: Key, values: Record<string, string | number> = {}): strin
   });
 }
 
-/** Returns the text of a key with a part from the API; `fallback` if the key is unknown. */
+/** Returns the text of a key that contains a part from the API, or `fallback` if there is no such key. */
 export function tOf(prefix: string, name: string, fallback = name, values?: Record<string, string | number>): string {
   const key = `${prefix}.${name}`;
   return loaded.value && key in loaded.value.words ? t(key as Key, values) : fallback;

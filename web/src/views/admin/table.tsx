@@ -1,4 +1,4 @@
-// Tables of reports.
+// Table components for the administrators' reports.
 import type { ComponentChildren } from "preact";
 import { t } from "../../words/words";
 

@@ -14,7 +14,7 @@ export function AttachButton() {
   const input = useRef<HTMLInputElement>(null);
   const choose = (event: { currentTarget: HTMLInputElement }) => {
     void attachFiles([...(event.currentTarget.files ?? [])]);
-    event.currentTarget.value = ""; // so that the same file can be chosen again
+    event.currentTarget.value = ""; // otherwise, choosing the same file again raises no event
     document.getElementById("question")?.focus();
   };
   return (

@@ -13,7 +13,7 @@ export function captionOf(text: string): string {
 
 const IMAGE = /!\[([^\]\n]*)\](?=\(\/api\/documents\/)/g;
 
-/** Returns the Markdown of an answer with the captions to show. */
+/** Returns the Markdown of an answer with its captions replaced by the ones to show. */
 export function withCaptions(markdown: string): string {
   return markdown.replace(IMAGE, (_, caption: string) => `![${captionOf(caption)}]`);
 }

@@ -52,7 +52,7 @@ function open(citation: Citation, runId: string): void {
 interface Props {
   citation: Citation;
   runId: string;
-  /** Tells the document apart from others of the same name. */
+  /** Distinguishes the document from others with the same name. */
   label?: string;
 }
 

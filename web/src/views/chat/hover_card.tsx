@@ -8,7 +8,7 @@ import { isProved, placeOf, proofOf } from "./chip";
 
 interface Card {
   citation: Citation;
-  /** Tells the document apart from others of the same name. */
+  /** Distinguishes the document from others with the same name. */
   label?: string;
   at: HTMLElement;
 }

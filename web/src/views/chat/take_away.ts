@@ -1,5 +1,5 @@
 // Exports an answer with its sources: to the clipboard as text and formatted page, or as a Markdown file. Links lead to
-// the cited pages, and pictures are contained, so that nothing expires.
+// the cited pages, and pictures are embedded, so that nothing expires.
 import { Lexer } from "marked";
 import { send } from "../../api/request";
 import type { Citation, RunAnswer } from "../../api/types";
@@ -44,7 +44,7 @@ async function dataUriOf(path: string): Promise<string> {
   canvas.width = picture.width * scale;
   canvas.height = picture.height * scale;
   const context = canvas.getContext("2d")!;
-  context.fillStyle = "#fff"; // of transparent pictures, which would be black as JPEG
+  context.fillStyle = "#fff"; // transparent pixels would become black in a JPEG
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(picture, 0, 0, canvas.width, canvas.height);
   const png = canvas.toDataURL();
@@ -119,7 +119,7 @@ export async function saveAnswer(question: string, answer: RunAnswer): Promise<v
   let number = 0;
   for (const [path, uri] of await picturesOf(answer)) {
     number += 1;
-    text = `${text.replaceAll(`](${path})`, `][figure-${number}]`)}\n[figure-${number}]: ${uri}\n`; // long, therefore at the end
+    text = `${text.replaceAll(`](${path})`, `][figure-${number}]`)}\n[figure-${number}]: ${uri}\n`; // at the end, because data URIs are long
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));

@@ -111,7 +111,7 @@ function Failure({ turn, state, status }: { turn: Turn; state: RunState | null; 
 /** Whether the turn is the last one on display. */
 const isLast = (turn: Turn) => shown.value.at(-1)?.turn === turn;
 
-/** Whether no answer is being written or waits for a reply. */
+/** Whether no run is active or waits for a reply. */
 const canAsk = computed(() => !workingTurn.value && !waitingTurn.value);
 
 function Actions({ turn, answer, at, count }: { turn: Turn; answer: RunAnswer | null } & Version) {

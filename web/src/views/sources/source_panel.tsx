@@ -99,7 +99,7 @@ function Source({ run, citation, label }: { run: string; citation: Citation; lab
       (view) => (setShown(view), setError("")),
       (failed) => {
         if (leaving.signal.aborted) return;
-        setShown(null); // access was revoked, so hide everything
+        setShown(null); // access was revoked, so hide the source
         setError(wordsOf(failed, "error.noDocument"));
       },
     );
