@@ -1,4 +1,4 @@
-"""Access lists of the sample documents, and the invented users whose rights they determine."""
+"""Access lists of the sample documents, and the fictitious users to whom they apply."""
 
 from dataclasses import dataclass
 

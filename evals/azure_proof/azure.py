@@ -1,5 +1,5 @@
-"""The Azure target of the proof kit, controlled through azd and the Azure CLI. It changes only its own
-environment.
+"""The Azure target of the proof kit, controlled through azd and the Azure CLI. It changes nothing outside its
+azd environment.
 """
 
 import json
@@ -22,7 +22,7 @@ from evals.azure_proof.shell import CommandFailedError, Shell
 # Preview version of the API, because no stable version supports the `debug` option yet.
 _SEARCH_API = "2025-03-01-preview"
 _SEARCH_RESOURCE = "https://search.azure.com"
-# Timeout of `azd up`, which usually takes half an hour. The remote build takes ten minutes of it.
+# Timeout of `azd up` in seconds. It usually takes half an hour, ten minutes of which are the remote build.
 _UP_TIMEOUT_S = 3600.0
 # Time limit for a role assignment to take effect. According to the documentation, this takes at most ten
 # minutes.
@@ -197,7 +197,7 @@ class AzureTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Do nothing, because a hosted model takes seconds anyway."""
+        """Do nothing, because hosted models are slow enough."""
         yield
 
     def restart(self) -> None:
@@ -310,8 +310,8 @@ class AzureTarget:
         return ("--resource-group", group, "--name", name)
 
     def _register(self) -> None:
-        """Run the registration script of docs/deploy.md for this environment, whatever azd's default
-        environment is.
+        """Run the registration script of docs/deploy.md for this environment, even if azd has another default
+        environment.
         """
         self._run("env", f"AZURE_ENV_NAME={self.place.environment}", "sh", "infra/registration.sh")
 

@@ -27,7 +27,7 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 
-# Number of questions per start of a host, which takes 2 s.
+# Number of questions per start of a host. A start takes 2 s.
 BATCH = 5
 
 

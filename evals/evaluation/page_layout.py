@@ -152,7 +152,7 @@ class _Run:
 
 
 def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord, PlacedWord]]:
-    """Yield pairs of a word and the nearest word to its right on the same line, whatever the gap."""
+    """Yield each word with the nearest word to its right on the same line, however large the gap."""
     by_height = sorted(words, key=lambda word: word.middle)
     heights = [word.middle for word in by_height]
     for word in words:

@@ -125,7 +125,7 @@ def read_set(folder: Path, queries: str | None = None, limit: int | None = None)
 
 
 def passage_filename(passage_id: str) -> str:
-    """Return the file name of a passage, with only characters that every store keeps."""
+    """Return the file name for a passage id. It contains only characters that every store preserves."""
     return re.sub(r"[^\w.-]+", "_", passage_id) + ".txt"
 
 

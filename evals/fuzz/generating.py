@@ -81,8 +81,8 @@ def _is_valid(case: AnyCase) -> bool:
 
 
 def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
-    """Generate `count` cases of an operation. If it has no parameters, all of them are valid, whatever the
-    mode.
+    """Generate `count` cases of an operation. Cases of an operation without parameters are always valid,
+    regardless of the mode.
     """
     cases: list[AnyCase] = []
 

@@ -28,7 +28,7 @@ POLL_S = 0.5
 HTTP_TIMEOUT_S = 120.0
 _ENDS = frozenset({"completed", "failed", "cancelled", "waiting"})
 _FOUR_HOURS_MS = str(4 * 3_600_000)
-# Time limits for an endpoint whose replies a person writes.
+# Time limits for an endpoint where a person writes the replies.
 PATIENT = {
     "MAX_TOTAL_LATENCY_MS": _FOUR_HOURS_MS,
     "SUBAGENTS_CHILD_TIMEOUT_MS": _FOUR_HOURS_MS,
@@ -234,7 +234,9 @@ def _json(answer: httpx.Response) -> JsonObject:
 
 
 def _degraded_runs(stack: LocalStack) -> set[str]:
-    """Return the ids of the runs whose answer was completed without a model, according to the host's log."""
+    """Return the ids of the runs whose answers were completed without a model, as recorded in the host's
+    log.
+    """
     log = stack.data / f"{FUNCTIONS_HOST.lower().replace(' ', '-')}.log"
     run_ids = set()
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -89,7 +89,7 @@ class Recorder:
         self._calls[trace_id] = []
 
     def take(self, trace_id: str) -> list[JsonObject]:
-        """Stop recording the calls with this trace id, and return those recorded, in stored form."""
+        """Stop recording the calls with this trace id. Return the recorded calls as JSON objects."""
         return [asdict(call) for call in self._calls.pop(trace_id, [])]
 
     def begin(self, trace_id: str, request: JsonObject) -> ChatCall | None:

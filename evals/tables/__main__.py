@@ -24,7 +24,7 @@ from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
 from shared.tables.sql_worker import answer
 
-# Placeholders that are needed to load the app's settings. Nothing connects to them.
+# Placeholders that the app's settings require. Nothing connects to these addresses.
 _UNUSED = {
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",
@@ -128,7 +128,7 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
 
 
 def run_attacks() -> dict[str, int]:
-    """Run the attack tests, and return the number of attacks and the number of successful ones."""
+    """Run the attack tests. Return the number of attacks, and how many of them succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"
         command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]

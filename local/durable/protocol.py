@@ -29,8 +29,8 @@ _UNREAD = SCHEDULING | {EventType.ORCHESTRATOR_COMPLETED}
 
 @dataclass(frozen=True)
 class TimerLimits:
-    """Limits by which the SDK splits long timers, as .NET TimeSpan text. The defaults are those of Azure
-    Storage.
+    """The limits at which the SDK splits long timers, as .NET TimeSpan text. The defaults are the limits of
+    Azure Storage.
     """
 
     maximum_short_timer: str = "6.00:00:00"

@@ -243,8 +243,8 @@ class _Replay:
         if self._buffered[name]:
             self._buffered[name].popleft()
             return _finished()
-        # Waiters form a stack, in which the newest one gets the event. Waiters that a WhenAny abandoned thus
-        # never get one.
+        # Waiters form a stack: the newest one receives the event. Waiters that a WhenAny abandoned therefore
+        # never receive one.
         self._waiting[name].append(task := HostTask())
         return task
 

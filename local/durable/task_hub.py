@@ -19,7 +19,7 @@ _INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 
 
 class InvalidRequest(Exception):  # noqa: N818  # the caller's mistake, answered with 400
-    """Error raised for an argument that the real host rejects. Its message is that of the real host."""
+    """Error raised for an argument that the real host would reject. It has the message of the real host."""
 
 
 class TaskHub:

@@ -72,7 +72,9 @@ class TimerWork:
 
 @dataclass(frozen=True)
 class ReplayScope:
-    """The context of a replay: the ids from which child ids are generated, and the functions that exist."""
+    """The context of a replay: the ids from which the ids of children are generated, and the names of all
+    functions.
+    """
 
     instance_id: str
     execution_id: str
@@ -103,5 +105,5 @@ class ReplayOutcome:
 
 
 def describe(kind: type[Request], name: str | None) -> str:
-    """Return the kind and name of a request for messages, such as `an activity named 'parse'`."""
+    """Return a description of a request for use in messages, such as `an activity named 'parse'`."""
     return f"{_WORDS[kind]} named '{name}'" if name else _WORDS[kind]

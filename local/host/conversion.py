@@ -95,7 +95,9 @@ def _registry(*, deferred: bool) -> Any:
 
 
 def is_sdk_type(annotation: object) -> bool:
-    """Return whether the annotation is an SDK type, such as BlobClient. Such bindings are called deferred."""
+    """Return whether the annotation is an SDK type, such as BlobClient. azure-functions calls such bindings
+    deferred.
+    """
     return bool(_registry(deferred=True).check_supported_type(annotation))
 
 

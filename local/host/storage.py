@@ -95,8 +95,8 @@ def _name(blob: ElementTree.Element) -> str:
     return unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
 
 
-# The default retries of the SDK take up to a minute. One is enough, because listeners retry anyway and the
-# host must stop fast.
+# The default retries of the SDK take up to a minute. One retry is enough, because listeners repeat failed
+# calls and the host must stop quickly.
 RETRIES: dict[str, Any] = {
     "retry_total": 1,
     "initial_backoff": 0.5,

@@ -238,7 +238,9 @@ def _figure(answer: str, material: Material, documents: list[Document]) -> str:
 
 
 def _gap(question: str) -> str:
-    """Return the gap tag, which says that the documents don't answer the question and what to do next."""
+    """Return a gap tag, which says that the documents don't answer the question and suggests what to do
+    next.
+    """
     next_step = _NEXT_STEP[detect_language(question) == "de"]
     missing = _MISSING[detect_language(question) == "de"].format(question.strip().rstrip("?"))
     return f'<gap missing="{attribute(missing)}" next_step="{attribute(next_step)}"/>'

@@ -66,7 +66,7 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def _find_language(text: str) -> str:
-    """Return the language code of the text outside tables, or "und" without such text. Table cells are mostly
+    """Return the language code of the text outside tables, or "und" if there is none. Table cells are mostly
     names, which would distort the result.
     """
     prose = "\n".join(line for line in text.split("\n") if not is_table_line(line))
@@ -122,8 +122,8 @@ def _find_date(top: str, filename: str) -> str | None:
 
 
 def _summarise(text: str, count: int) -> str:
-    """Return at most `count` sentences sampled evenly from the text, in order. Short texts are cut to two
-    thirds.
+    """Return at most `count` sentences sampled evenly from the text, in order. A short text is reduced to two
+    thirds of its sentences.
     """
     lines = (line for line in text.split("\n") if not line.startswith("#") and not is_table_line(line))
     folded = dict.fromkeys(" ".join(sentence.split()) for sentence in split_sentences("\n".join(lines)))

@@ -56,8 +56,8 @@ class Stats:
     _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
     def count_request(self, kind: str, model: str, *, is_affected: bool) -> int:
-        """Count a request. Return its number, from 1, among the requests for this model name whose knobs
-        apply.
+        """Count a request and return its number. Numbers start at 1 and count the requests for this model
+        name to which the knobs apply.
         """
         self._requests[kind] += 1
         self._models[model] += 1
@@ -192,8 +192,8 @@ class ModelServer:
         return reply, Usage(prompt_tokens, completion_tokens, hidden)
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs, hidden: int) -> Reply:
-        """Truncate the reply to its token limit, from which hidden tokens are subtracted. The knob `overtalk`
-        exceeds the limit instead.
+        """Truncate the reply to its token limit minus the hidden tokens. With the knob `overtalk`, exceed the
+        limit instead.
         """
         if knobs.overtalk:
             return lengthen(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)

@@ -32,7 +32,7 @@ def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
 
 
 class FilterLexer(ODataLexer):
-    """A lexer whose keywords end at word boundaries. The original reads the name `allowed` as `all` and
+    """A lexer whose keywords end at word boundaries. ODataLexer would read the name `allowed` as `all` and
     `owed`.
     """
 

@@ -85,7 +85,8 @@ class BatchPlan:
         return document or Document({})
 
 
-# Limit on cached masks, which take one byte per slot: 13 MB in all for 100,000 documents.
+# Maximum number of cached masks. A mask takes one byte per slot, so they take 13 MB in all for 100,000
+# documents.
 MAX_CACHED_FILTERS: Final = 128
 
 

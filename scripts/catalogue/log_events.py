@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 
 class LogEvent(NamedTuple):
-    """The level of a log event and what it means."""
+    """The level and the meaning of a log event."""
 
     level: Literal["info", "warning", "error"]
     text: str

@@ -119,7 +119,7 @@ _NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*
 
 
 def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Passage]) -> bool:
-    """Return whether `passages` contain an answer to the question. `ranked` holds the best of them, best
+    """Return whether `passages` contain an answer to the question. `ranked` contains the best passages, best
     first.
 
     Requires that every name occurs, and that the best cosine plus the best block's share of topic words
@@ -148,8 +148,8 @@ def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Pas
 
 
 def names_of(question: str) -> list[str]:
-    """Return the names and numbers in a question, in lower case and in order. Those of one or two characters
-    are omitted.
+    """Return the names and numbers in a question that have at least three characters, in lower case and in
+    order.
     """
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
     words = (word for name in pattern.findall(question) for word in words_of(name))

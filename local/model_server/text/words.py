@@ -44,7 +44,8 @@ def detect_language(text: str) -> str:
     return max(STOP_WORDS, key=lambda language: sum(counts[word] for word in STOP_WORDS[language]))
 
 
-# Numbers keep inner points and commas ("1,200"). "X200" is one word, "in-network" is two.
+# Matches words and numbers. Points and commas inside numbers are kept ("1,200"). "X200" is one word,
+# "in-network" is two.
 _WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+")
 _SUFFIXES = (
     "ations", "ation", "ings", "ungen", "ments", "ment", "ing", "ung", "ies", "ern", "ed", "es", "en", "er",
