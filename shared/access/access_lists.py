@@ -1,4 +1,4 @@
-"""Validation of access lists: replaces names by directory ids, and checks who may publish to everyone.
+"""Validation of access lists: replaces names by directory ids, and checks who may share with everyone.
 
 Azure identifies groups by object id, so `acl=finance` would match no token. A misspelt name would match
 nobody, while the owner believes that the document is shared.
@@ -44,7 +44,7 @@ async def with_ids(
     """
     if not may_publish(user, settings) and is_wide(principals):
         raise AccessDeniedError(
-            "You may not open a document to the whole organisation or to everyone.",
+            "You may not share a document with the whole organisation or with everyone.",
             "Name people, groups or your department, or ask for the application role "
             f"{settings.identity.publish_role!r}.",
         )
@@ -61,7 +61,8 @@ async def _id_of(principal: str, own: set[str | None], directory: GroupDirectory
         matches = await directory.resolve(principal)
     except GroundworkError:
         if _ID.fullmatch(principal):
-            return principal  # accept an id unverified: the app may lack permission to query the directory
+            # Keep the unverified id, because the app may lack permission to query the directory.
+            return principal
         matches = ()
     if len(matches) == 1:
         return matches[0].principal
@@ -87,6 +88,6 @@ def _suggestion(entries: Sequence[DirectoryEntry]) -> tuple[str, ...]:
 
 
 def may_publish(user: UserContext, settings: Settings) -> bool:
-    """Return whether the user may open documents to the organisation or to everyone."""
+    """Return whether the user may share documents with the whole organisation or with everyone."""
     role = settings.identity.publish_role
     return not role or role in user.roles

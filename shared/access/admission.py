@@ -10,8 +10,8 @@ from shared.platform.settings import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100
-# A department must not look like the id of a person or group: people may be able to edit theirs, and would
-# gain that access.
+# Departments of this form are dropped: users who can edit their own department could otherwise gain the
+# access of a person or group.
 _OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -24,7 +24,8 @@ def plain_user(user: UserContext) -> UserContext:
     """
     if not user.user_id.strip() or _is_reserved(user.user_id):
         raise NotAuthenticatedError("The identity has no user id.", "Sign in with a user account.")
-    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people may choose their own display names
+    # Reduce the name to one short line, because people may choose their own display names.
+    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]
     return user.model_copy(
         update={
             "department": _department(user.department),
@@ -36,8 +37,8 @@ def plain_user(user: UserContext) -> UserContext:
 
 
 def admit_user(claimed: TokenIdentity, rules: IdentitySettings) -> UserContext:
-    """Return the user that a token identifies, if the rules admit them. Groups that the token omits are not
-    added.
+    """Return the user that a token identifies, or raise an error if the rules do not admit them. Groups that
+    the token omits are not added.
 
     A guest loses `org_id` unless GUESTS is `members`, and also the department, which belongs to another
     organisation and may have the same name as a department of this one.

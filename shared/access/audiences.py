@@ -102,7 +102,7 @@ async def _group_names(user: UserContext, directory: GroupDirectory, settings: S
     are only for display.
     """
     if not user.groups or not settings.host.in_azure:
-        return {}  # outside Azure, the id of a group is its name
+        return {}  # outside Azure, a group's id is already its name
     try:
         return await directory.group_names(user.user_id)
     except GroundworkError as failed:

@@ -35,8 +35,8 @@ _MAX_REMEMBERED = 10_000
 _ADD_LIMIT_S = 2.0  # a response waits for the entry, which usually takes a few milliseconds
 # Rows scanned per page. Without a limit, a filter for a rarely read document would scan the whole table.
 _MAX_SCANNED = 5000
-# A repeated step of a run records these actions again. Its entries get the same row keys, so they are stored
-# once.
+# Actions that a repeated step of a run records again. Their row keys are derived from the run, so each is
+# stored once.
 _OF_STEPS: frozenset[AuditAction] = frozenset({"answer", "cancel", "fail"})
 _HOUR_KEYS = 10**8
 _MICROSECOND_KEYS = 10**17

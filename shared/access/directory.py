@@ -268,8 +268,8 @@ class GraphDirectory(GroupDirectory):
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return a person's directory record. Anyone whom Graph doesn't report as a member counts as a
-        guest.
+        """Return a person's directory record. A person counts as a guest unless Graph reports them as a
+        member.
         """
         record = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
         return DirectoryPerson(

@@ -108,7 +108,7 @@ async def claim_key(
             if (claim.route, claim.body) != (route, body):
                 raise key_reused_error()
             return KeyClaim(user.user_id, key, claim, is_repeat=True)
-        # The previous claim has expired or has just been purged, so this request may replace it.
+        # The earlier claim has expired or has just been purged, so this request may replace it.
         new = new.model_copy(update={"revision": claim.revision if claim else None})
     raise ConflictError("Too many concurrent requests with this key.", "Send the request again.")
 
@@ -196,7 +196,7 @@ def key_reused_error() -> IdempotencyKeyReusedError:
     )
 
 
-# A number of rows that no store has: the deletion is not limited.
+# Practically unlimited: no store has this many rows.
 _ALL = 1_000_000_000
 
 

@@ -32,7 +32,7 @@ from shared.platform.loading import load, load_module
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-# The host accepts no longer headers in all. 200 groups need 17 KB.
+# The host rejects requests whose headers exceed this size in total. A header with 200 groups has 17 KB.
 MAX_HEADER_CHARS = 32 * 1024
 
 _PROVIDERS = ("aad", "azureactivedirectory")
@@ -50,7 +50,7 @@ _SCOPES = ("scp", f"{_MICROSOFT}scope")
 _ACCOUNT_KIND = ("acct",)
 _TOKEN_KIND = ("idtyp",)
 
-# A mapped claim, or a directory extension with or without its app's id.
+# Matches a mapped claim, or a directory extension with or without its app's id.
 # Source: learn.microsoft.com, "Configure and manage optional claims", directory extensions.
 _DEPARTMENT = re.compile(
     r"(?:http://schemas\.(?:microsoft\.com|xmlsoap\.org)/(?:[\w.]+/)+)?"
@@ -62,7 +62,8 @@ Claims = Sequence[tuple[str, str]]
 
 
 def read_principal(header: str, department_claim: str | None = None) -> TokenIdentity:
-    """Parse the principal header of App Service into a user and the facts that decide on their admission.
+    """Parse the principal header of App Service into a user and the facts that determine whether they are
+    admitted.
 
     Args:
         department_claim: the only claim that may carry the department; None = the usual ones.
@@ -129,7 +130,9 @@ def _has_more_groups(claims: Claims) -> bool:
 
 
 def _includes_groups(text: str) -> bool:
-    """Return whether a `_claim_names` value includes groups. Invalid JSON counts as including them."""
+    """Return whether the value of a `_claim_names` claim mentions groups. Invalid JSON counts as mentioning
+    them.
+    """
     try:
         claim_names = json.loads(text)
     except (ValueError, RecursionError):
@@ -170,7 +173,7 @@ def _department(claims: Claims, configured: str | None) -> str | None:
 
 
 def _single_value(claims: Claims, names: tuple[str, ...]) -> str | None:
-    """Return the value of a claim, or None if the claim is missing.
+    """Return the value of the claim that has one of these names, or None if the token has no such claim.
 
     Raises:
         NotAuthenticatedError: two values differ, so the person or organisation is ambiguous.

@@ -215,19 +215,25 @@ def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitSto
 
 
 async def release(user_id: str, work_id: str, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Release the slot of work that has ended or is waiting. Never raise."""
+    """Release the slot of work that has ended or is waiting for the user. Store failures are logged, never
+    raised.
+    """
     if settings.limits.max_concurrent_runs:
         await _fail_open(user_limits.change(user_id, partial(release_slot, work_id=work_id)), "release")
 
 
 async def charge(user_id: str, used: Usage, user_limits: UserLimitStore) -> None:
-    """Add to a person's usage today. Negative amounts are refunds. Never raise."""
+    """Add `used` to a person's usage today; negative amounts are refunds. Store failures are logged, never
+    raised.
+    """
     change = partial(with_use, used=used, now=datetime.now(UTC))
     await _fail_open(user_limits.change(user_id, change), "charge")
 
 
 async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Acquire a slot even if all are in use, for work admitted earlier. Never raise."""
+    """Acquire a slot for work admitted earlier, even if all slots are in use. Store failures are logged,
+    never raised.
+    """
     if settings.limits.max_concurrent_runs:
         change = partial(force_slot, slot=slot, now=datetime.now(UTC))
         await _fail_open(user_limits.change(user_id, change), "hold")
@@ -236,8 +242,8 @@ async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLi
 def _admission(
     rules: LimitSettings, calls: int, slot: Slot | None, needs: Sequence[Resource], used: Usage = _NOTHING
 ) -> Decide:
-    """Return a function that charges a call and acquires its slot in a person's limits, or raises if a limit
-    is exceeded.
+    """Return the decision function for `admit`. It charges calls and acquires the slot, or raises an error if
+    a limit is exceeded.
     """
     now = datetime.now(UTC)
 
@@ -252,8 +258,8 @@ def _admission(
 
 
 async def _fail_open(change: Awaitable[UserLimits], action: str) -> UserLimits | None:
-    """Await an operation on the store. Return None if the store fails or is slow, so that calls are admitted
-    then. An exceeded limit is still raised.
+    """Await a store operation. If the store fails or is slow, log this and return None, so that the request
+    can proceed. Errors about exceeded limits are raised.
     """
     try:
         return await change

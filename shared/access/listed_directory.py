@@ -39,7 +39,7 @@ class ListedDirectory(GroupDirectory):
         return {group: group for group in self._person(user_id).groups}
 
     async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Find entries with this id. If there are none, find entries with this name, ignoring case."""
+        """Find the entries with this id. If there are none, find entries with this name, ignoring case."""
         exact = tuple(entry for entry in self._entries if entry.principal == text)
         return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
 

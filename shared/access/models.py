@@ -52,7 +52,7 @@ class TokenIdentity(Model):
 
 
 class DirectoryPerson(Model):
-    """A person's record in the organisation's directory."""
+    """The record of a person in the organisation's directory."""
 
     is_guest: bool
     department: str | None = None

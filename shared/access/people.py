@@ -1,4 +1,6 @@
-"""Usage per person today, for administrators: of people who match a search, or of people active recently."""
+"""Today's usage per person, for administrators, either of people who match a search or of recently active
+people.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,7 +20,8 @@ from shared.platform.settings import Settings
 # People in one response. Each requires reading their limits.
 _MOST = 50
 _ACTIVE = timedelta(hours=24)
-# Pages of the audit trail, 500 entries each: enough to find 50 people, unless a program acted as one of them.
+# Number of audit pages to read, 500 entries each. They contain 50 people unless a program generated most of
+# the entries.
 _PAGES = 5
 _PAGE = 500
 

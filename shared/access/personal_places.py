@@ -32,7 +32,7 @@ class PersonalPlaces:
 
     @asynccontextmanager
     async def take(self, user_id: str) -> AsyncIterator[None]:
-        """Hold one of the person's places in the context. Wait until a place is free.
+        """Hold one of the person's places until the context exits. Entering waits for a free place.
 
         Raises:
             TooManyRequestsError: `max_waiting` calls of this person are already waiting.

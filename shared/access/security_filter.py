@@ -55,8 +55,8 @@ def in_thread(user: UserContext, thread_id: str) -> UserContext:
 
 
 def is_in_reach(user: UserContext, thread_id: str) -> bool:
-    """Return whether the user may see documents of this thread. "" stands for documents outside any
-    thread.
+    """Return whether the user's searches may include documents of this thread. "" stands for documents
+    outside any thread, which are always included.
     """
     return thread_id in ("", user.thread_id)
 
@@ -69,7 +69,7 @@ def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:
 
 
 def readable_databases(user: UserContext, sources: Iterable[DatabaseSource]) -> dict[str, DatabaseSource]:
-    """Return the databases that the user may read, by `doc_id`. The result is empty if `user.within` is
-    set.
+    """Return the databases that the user may read, by `doc_id`; none if `user.within` restricts the user to
+    certain documents.
     """
     return {} if user.within else {one.doc_id: one for one in sources if may_read(user, one.access)}

@@ -20,7 +20,7 @@ from shared.runs.provenance import Obstacle, Provenance, UsedDocument
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
-    from shared.tools.binding import Binding  # circular import
+    from shared.tools.binding import Binding  # for type checking only: a circular import
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (docs/events-and-errors.md)."""
@@ -65,19 +65,20 @@ class _PlainSchema(GenerateJsonSchema):
 class Parameters(BaseModel):
     """Base class for the arguments of a tool call, as written by a model."""
 
-    # Built on first use, like wire models, because few tools are needed during a cold start.
+    # `defer_build` postpones building the validators until their first use, because a cold start needs only a
+    # few tools.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def plain_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of the arguments as shown to a model."""
         schema = cls.model_json_schema(schema_generator=_PlainSchema)
-        schema.pop("description", None)  # addressed to developers, not to the model
+        schema.pop("description", None)  # the docstring is written for developers, not for the model
         return schema
 
 
 class ToolClient(Protocol):
-    """Connection of a tool to a service. It is opened on the first call."""
+    """Connection of a tool to an external service, opened on the first call."""
 
     async def check(self) -> None:
         """Raise `GroundworkError` if the service does not respond."""
@@ -87,7 +88,7 @@ class ToolClient(Protocol):
 
 
 class Tool(ABC):
-    """Base class of tools: capabilities that an agent can call by name."""
+    """Base class of the tools that agents can call by name."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -132,7 +133,7 @@ class Tool(ABC):
 
     @property
     def definition(self) -> ToolDefinition:
-        """The tool definition for a `ChatModel`: name, description and parameters."""
+        """The definition of the tool as passed to a `ChatModel`: name, description and parameters."""
         return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
@@ -214,14 +215,18 @@ class ToolEvidence:
 
     @property
     def provenance(self) -> Provenance:
-        """All documents and runs that the tool used, and what prevents sharing an answer."""
+        """The provenance of the evidence: the documents and runs that were used, and obstacles to sharing the
+        answer.
+        """
         own = Provenance(run_ids=tuple(self.run_ids), obstacles=tuple(self.obstacles))
         used = Provenance.of(*self.hits, *self.figures, *self.records, *self.documents)
         return Provenance.joined((own, used))
 
 
 def failure(error: GroundworkError) -> ToolResult:
-    """Convert an error to a failed result. `type` is always a key of `HINTS`, and there is always a hint."""
+    """Convert an error to a failed tool result. Its `type` is always a key of `HINTS`, and it contains at
+    least one hint.
+    """
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 

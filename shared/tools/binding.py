@@ -1,4 +1,4 @@
-"""What a tool call depends on: the app's services and the user on whose behalf it runs."""
+"""The context of a tool call: the app's services and the user on whose behalf it runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Binding:
 
     @cached_property
     def rows(self) -> RowsReadOnce:
-        """Cache of document rows, each of which is read once per call."""
+        """Cache of document rows, so that one call reads each row only once."""
         return RowsReadOnce(self.services.documents)
 
     @property
@@ -89,7 +89,9 @@ class Binding:
         return Workspace(self.services.blobs, self.user) if self.is_enabled(tool) else None
 
     def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
-        """Return a block search for the user. `degradation` is passed to `BlockSearch`."""
+        """Return a search over blocks that the user may read. `degradation` decides what happens if embedding
+        fails or is slow; see `BlockSearch`.
+        """
         settings, models = self.services.settings, self.services.settings.models
         return BlockSearch(
             self.blocks,

@@ -67,7 +67,8 @@ class Facets(DocumentTool):
         return {"facets": documents, "document_count": total}
 
 
-# Only owners may see who can read a document, and the other fields don't help a model.
+# Fields that the model never sees: only owners may know who can read a document, and the other fields are of
+# no use in an answer.
 _HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason", "thread_id"}
 
 
@@ -95,8 +96,8 @@ class GetDocument(DocumentTool):
 
 
 def _prompt_fields(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
-    """Return the given fields of a record. `document_date` has its printed precision, such as a year,
-    although it is stored as a day.
+    """Return the given fields of a record for a prompt. `document_date`, which is stored as a day, is reduced
+    to its printed precision, such as a year.
     """
     fields_of_record = record.model_dump(mode="json", include=fields)
     return {**fields_of_record, "document_date": record.printed_date}

@@ -31,8 +31,8 @@ _COUNTS = ("result_count", "count", "document_count", "row_count")
 
 @dataclass(frozen=True)
 class Called:
-    """A tool call with its result and evidence. `provenance` covers everything the tool read, shown or
-    not.
+    """A completed tool call with its result and evidence. `provenance` covers everything the tool read, even
+    content that the model was not shown.
     """
 
     planned: PlannedCall
@@ -116,7 +116,9 @@ def render_result(
 
 
 def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """Return the first hits that fit into `max_chars` characters, at least one if there are any."""
+    """Return as many of the first hits as fit into `max_chars` characters of text, but at least one if there
+    are any.
+    """
     selection: list[Hit] = []
     chars = 0
     for hit in hits:
@@ -133,8 +135,8 @@ async def describe_documents(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return document records by doc_id: the known records, and records that are fetched for the other
-    documents of the hits.
+    """Return document records by doc_id: all of `known_records`, plus newly read records of the other
+    documents in `hits`.
 
     If the others cannot be read within `limit_s` seconds, only the known ones are returned.
     """

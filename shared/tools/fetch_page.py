@@ -75,7 +75,8 @@ class FetchPage(Tool):
             raise ConfigurationError("Reading web pages is disabled.", "Add web_fetch to AGENT_TOOLS.")
         try:
             fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
-        except DependencyError as failed:  # a missing page doesn't mean a failing service: don't retry
+        except DependencyError as failed:
+            # A failed page does not mean that the service is down, so the call must not be retried.
             raise InvalidQueryError(failed.detail, *failed.hints) from None
         fetched_at = datetime.now(UTC)
         text = await self._text(fetched)
@@ -95,7 +96,9 @@ class FetchPage(Tool):
         return {"doc_id": page.doc_id, "url": arguments.url, **page.model_dump(mode="json")}
 
     async def _text(self, fetched: FetchedPage) -> PageText:
-        """Extract the text in a separate process, because a page can be as hostile as an uploaded file."""
+        """Extract the text of a page in a separate process, because a page can be as malicious as an uploaded
+        file.
+        """
         with TemporaryDirectory(prefix="groundwork-") as name:
             folder = Path(name)
             source, target = folder / "page", folder / "text.json"

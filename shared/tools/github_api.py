@@ -28,7 +28,7 @@ _CHECK_TIMEOUT_S = 3
 # A file of 1 MB, the API's maximum, as base64 in JSON.
 MAX_ANSWER_BYTES = 4_000_000
 MAX_PATH_CHARS = 500
-# without this, a code search returns only file names
+# without this media type, a code search returns only file names
 _TEXT_MATCHES = "application/vnd.github.text-match+json"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
@@ -93,7 +93,8 @@ class GithubApi:
         await self._connection.close()
 
     def repository(self, name: str) -> str:
-        """Return the name of an allowed repository, spelled as in the setting.
+        """Return the name of a repository as spelled in GITHUB_REPOSITORIES. Case and surrounding spaces in
+        `name` are ignored.
 
         Raises:
             InvalidQueryError: the repository isn't listed; the hint names the listed ones.
@@ -153,7 +154,7 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
         return
     if status in (403, 429) and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers):
         raise RateLimitError("GitHub is rate-limiting requests.", "Continue without GitHub.")
-    if status in (404, 410) or 300 <= status < 400:  # a redirect leads to another repository
+    if status in (404, 410) or 300 <= status < 400:  # a redirect would lead to another repository
         raise DocumentNotFoundError("The repository has no such item.", "Search the repository first.")
     if status == 422:
         raise InvalidQueryError("GitHub rejected the query.", "Use a few plain words.")

@@ -97,8 +97,8 @@ def outside_of(
 
 
 def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | None]) -> bool:
-    """Return whether the delegation settings forbid web use with these documents. If any department is
-    sensitive, unknown documents count as sensitive.
+    """Return whether the delegation settings forbid using the web with these documents. Unknown documents
+    count as sensitive if the settings name any sensitive department.
     """
     limits = settings.subagents
     departments = {(one.department or "").casefold() for one in documents if one is not None}
@@ -108,7 +108,7 @@ def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | 
 
 
 def repeats_document(query: str, texts: Iterable[str], own_words: str) -> bool:
-    """Return whether a query contains text from documents that the user did not write.
+    """Return whether a query repeats document text that the user did not write.
 
     Document text means five consecutive words, an identifier of five or more characters, or a mail address.
     """

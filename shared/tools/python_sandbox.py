@@ -138,8 +138,8 @@ def _binary(package: Path) -> Path | None:
 
 
 def _plain(value: Any, room: list[int], depth: int) -> Any:
-    """Convert a value to JSON types recursively, and reduce `room[0]`, the number of bytes still allowed.
-    Cycles fail as too deep.
+    """Convert a value to JSON types recursively, and subtract its size from `room[0]`, the remaining number
+    of bytes. Cyclic values are rejected as nested too deeply.
     """
     room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
     if room[0] < 0 or depth > _MAX_DEPTH:

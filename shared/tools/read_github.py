@@ -166,7 +166,9 @@ class ReadGithub(Tool):
 
 @dataclass(frozen=True)
 class _Reader:
-    """The actions of one tool call. `repo` is spelled as in GITHUB_REPOSITORIES."""
+    """Implementation of one `github` call, with a method per action. `repo` is spelled as in
+    GITHUB_REPOSITORIES.
+    """
 
     api: GithubApi
     repo: str
@@ -197,7 +199,7 @@ class _Reader:
     async def get_issue(self) -> ToolResult:
         number = str(self.arguments.number)
         issue = _Issue.model_validate(await self._get("issues", number))
-        if not self._is_ours(issue):  # it was transferred to another repository
+        if not self._is_ours(issue):  # the issue was transferred to another repository
             raise DocumentNotFoundError("The repository has no such item.", "Search the repository first.")
         comment_list = (
             await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []

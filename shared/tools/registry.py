@@ -46,7 +46,7 @@ __all__ = [
     "tools_of",
 ]
 
-# Available for every question that doesn't name an agent.
+# Tools offered for every question that does not name an agent.
 _ANSWERING: tuple[type[Tool], ...] = (
     SemanticSearch,
     ReadPages,
@@ -57,9 +57,9 @@ _ANSWERING: tuple[type[Tool], ...] = (
     RecallMemory,
     AskUser,
 )
-# Available in addition when a question or its evidence concerns tables.
+# Tools offered in addition if the question or its evidence concerns tables.
 _OVER_TABLES: tuple[type[Tool], ...] = (ListTables, QueryStructuredData, RunSql)
-# Available only to agents that list them, or through AGENT_TOOLS.
+# Tools offered only to agents that list them, or if AGENT_TOOLS contains their names.
 _OTHERS: tuple[type[Tool], ...] = (
     Facets,
     RewriteQuery,
@@ -150,8 +150,8 @@ def tools_of(
 
 @cache
 def tool_definition(name: str) -> ToolDefinition:
-    """Return the definition of a tool for the model. It is always identical, so that model endpoints can
-    cache the prompt.
+    """Return the definition of a tool for the model. It never varies, so that model endpoints can cache the
+    prompt.
     """
     tool = _KINDS[name]
     return ToolDefinition(

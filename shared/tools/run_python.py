@@ -39,7 +39,7 @@ class RunPythonParameters(Parameters):
 
 @dataclass(frozen=True)
 class RunPython(Tool):
-    """Runs a program that sees only its inputs and the named files: no user, documents or services.
+    """Runs a program that can access only its inputs and the named files, but no documents or services.
 
     Attributes:
         sandbox: None = disabled.

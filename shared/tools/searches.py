@@ -1,4 +1,4 @@
-"""Searches of one step of a run, restricted to what the user may read and to the configured time limits.
+"""The searches of one step of a run, restricted by the user's permissions and the time that is left.
 
 A search that hangs is started a second time. If it exceeds a fair time twice, the search service has failed.
 If the run has less time left than that, the result counts as unfinished rather than empty, because nothing is
@@ -123,8 +123,8 @@ class StepSearches:
         request: RunRequest,
         words: Messages,
     ) -> Evidence:
-        """Run `search`, once more after a timeout. If the run has too little time left for that, return
-        evidence marked `unfinished`.
+        """Run `search`, and retry it once after a timeout. If the run is too short of time for a fair second
+        attempt, return evidence marked `unfinished`.
 
         Raises:
             CallTimeoutError: the search exceeded a fair time twice.

@@ -22,4 +22,4 @@ class ToolServices(ConversationServices, Protocol):
     databases: Databases
     web_search: WebSearch | None
     web_pages: WebPages | None
-    tool_clients: Mapping[str, ToolClient]  # by tool name, for enabled tools only
+    tool_clients: Mapping[str, ToolClient]  # keyed by tool name; contains enabled tools only

@@ -119,7 +119,7 @@ async def _of_database(
 
 @dataclass(frozen=True)
 class _Worker:
-    """Access to the worker processes that runs jobs for one user and charges their time."""
+    """Runner of jobs in worker processes. It charges the elapsed time to one user."""
 
     instance_memory_mb: int
     whose: str

@@ -222,8 +222,8 @@ class QueryStructuredData(Tool):
         return draft
 
     async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
-        """Return sample values of the text columns that the query names. An empty result is usually due to a
-        misspelt value.
+        """Return sample values of the text columns that the query names, as help for correcting it. An empty
+        result is usually due to a misspelt value.
         """
         words = set(re.findall(r"\w+", sql.casefold()))
         lines = []
@@ -315,8 +315,8 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
 
 
 async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
-    """Run a query again over the same tables, and return whether it gives the same rows. False if a table
-    changed or is no longer readable.
+    """Return whether running a stored query again gives the same rows. False if a table has changed or is no
+    longer readable.
 
     Raises:
         GroundworkError: the query can't be repeated now.

@@ -9,7 +9,7 @@ from shared.platform.models import Model
 
 
 class RefusedCall(Model):
-    """The reason why a call is refused, with the fields of a failed tool result."""
+    """Refusal of a tool call, with the fields of a failed tool result."""
 
     error: str
     error_type: str
@@ -54,7 +54,9 @@ def plan_calls(
 
 
 def signature(name: str, arguments: dict[str, Any]) -> str:
-    """Return a text that identifies a call by its name and arguments, whatever the order of the arguments."""
+    """Return a key that is equal for all calls with the same name and arguments, whatever the order of the
+    arguments.
+    """
     return f"{name} {json.dumps(arguments, sort_keys=True)}"
 
 
@@ -107,7 +109,7 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-# Length below which long texts are not truncated.
+# Texts of up to this length are never truncated individually.
 _LONG_TEXT = 400
 
 

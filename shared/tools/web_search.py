@@ -117,7 +117,7 @@ class HttpWebSearch(WebSearch, ABC):
 
     @abstractmethod
     def _results(self, content: bytes) -> Sequence[_Result]:
-        """Parse the results from a response body. Raise `ValidationError` if it has another format."""
+        """Parse the results in a response body. Raise `ValidationError` if its format is invalid."""
 
     async def _request(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
         with http_errors(SERVICE):
@@ -164,7 +164,7 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
         if len(hits) >= count:
             break
         url = result.url or ""
-        if plain_addresses([url]) and url not in hits:  # results with other URLs are dropped
+        if plain_addresses([url]) and url not in hits:  # skips invalid and repeated URLs
             title = _plain(result.title, MAX_TITLE_CHARS)
             text, date = _plain(result.content, MAX_TEXT_CHARS), _plain(result.published_at, MAX_DATE_CHARS)
             hits[url] = WebHit(url=url, title=title, text=text, published_at=date or None)
@@ -172,8 +172,8 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
 
 
 def _plain(text: str | None, most_chars: int) -> str:
-    """Return HTML text as one line, with entities decoded and control characters removed, which could hide
-    words.
+    """Convert HTML to a single line of plain text. Entities are decoded, and control characters, which could
+    hide words, are removed.
     """
     visible = "".join(
         " " if char in "\t\r\n" else char

@@ -86,7 +86,7 @@ class Workspace:
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
-        except NotFoundError:  # deleted after it was found
+        except NotFoundError:  # the file was deleted after `find`
             raise await self._unknown(name) from None
 
     async def write(self, name: str, text: str, mode: Literal["create", "replace"]) -> tuple[int, str]:

@@ -74,7 +74,7 @@ class FileRead(Tool):
 
 @dataclass(frozen=True)
 class FileWrite(Tool):
-    """Writes a text file to the user's workspace and records the act in the audit trail."""
+    """Writes a text file to the user's workspace and records the write in the audit trail."""
 
     workspace: Workspace | None
     user: UserContext
