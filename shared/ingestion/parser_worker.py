@@ -22,6 +22,7 @@ from shared.documents.reading import OUTLINE_FILE, PARTS_FILE, encode
 from shared.ingestion.chunking import chunk_elements, figures_of
 from shared.ingestion.models import Layout, ParsedFile
 from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
+from shared.ingestion.parsers.text import is_default_name
 from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
 from shared.ingestion.sandbox import enter_sandbox
 from shared.platform.errors import BadDocumentError, FileFailure, GroundworkError
@@ -298,9 +299,13 @@ def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedD
 
 def _first_heading(elements: Sequence[Element]) -> str | None:
     """Return the first of the headings with the highest level, or None. In a document with pages, only the
-    first two pages count.
+    first two pages count. Default names of sheets, such as "Sheet1", don't count.
     """
-    headings = [one for one in elements if one.kind == "heading" and (one.page_number or 1) <= 2]
+    headings = [
+        one
+        for one in elements
+        if one.kind == "heading" and (one.page_number or 1) <= 2 and not is_default_name(one.text)
+    ]
     return min(headings, key=lambda heading: heading.level or 1).text if headings else None
 
 

@@ -48,7 +48,8 @@ MAX_TEXT_BYTES = 20_000_000
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
-    r"(?:untitled.*|unbenannt.*|(?:document|dokument|book|mappe|presentation|präsentation|slide|folie) ?\d*"
+    r"(?:untitled.*|unbenannt.*"
+    r"|(?:document|dokument|book|mappe|sheet|tabelle|presentation|präsentation|slide|folie) ?\d*"
     r"|powerpoint[- ]pr[äe]sentation|.*\.\w{2,4})\Z",
     re.IGNORECASE,
 )
@@ -184,7 +185,12 @@ def meaningful_title(text: str | None) -> str | None:
     """Return the title as one line, or None if it is empty, a file name, or a default such as "Document1"."""
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
-    return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
+    return title if letters >= _MIN_TITLE_LETTERS and not is_default_name(title) else None
+
+
+def is_default_name(text: str) -> bool:
+    """Return whether a text is a name that programs give to new documents and sheets, or a file name."""
+    return _NO_TITLE.match(text) is not None
 
 
 def meaningful_author(text: str | None) -> str | None:

@@ -47,6 +47,18 @@ def test_a_pdf_becomes_chunks_with_page_and_heading(tmp_path: Path) -> None:
     assert (parsed.page_count, parsed.first_heading) == (1, "Pump manual")
 
 
+def test_the_default_name_of_a_sheet_is_no_heading(tmp_path: Path) -> None:
+    workbook = Workbook()
+    sheets = [workbook.active, workbook.create_sheet("Prices")]
+    for sheet in sheets:
+        sheet.append(["Part", "EUR"])
+        sheet.append(["valve", 12])
+    workbook.save(tmp_path / "made.xlsx")
+    parsed = parse_file(job(tmp_path, "a.xlsx", (tmp_path / "made.xlsx").read_bytes()))
+    assert [sheet.title for sheet in sheets] == ["Sheet", "Prices"]
+    assert parsed.first_heading == "Prices"
+
+
 def test_the_opening_is_bounded(tmp_path: Path) -> None:
     parsed = parse_file(job(tmp_path, "a.txt", b"A sentence of text.\n\n" * 5000))
     assert OPENING_CHARS - 100 < len(parsed.opening) <= OPENING_CHARS

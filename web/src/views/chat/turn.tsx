@@ -75,7 +75,7 @@ function Answer({ turn, at, count }: { turn: Turn } & Version) {
         </div>
       )}
       {answer?.abstained && isLast(turn) && <NextSteps turn={turn} />}
-      <Failure turn={turn} state={state} status={status} />
+      <Failure turn={turn} state={state} status={status} hasText={text !== ""} />
       {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
       {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} at={at} count={count} />}
       {answer?.next_questions?.length && isLast(turn) ? <NextQuestions questions={answer.next_questions} /> : null}
@@ -83,7 +83,14 @@ function Answer({ turn, at, count }: { turn: Turn } & Version) {
   );
 }
 
-function Failure({ turn, state, status }: { turn: Turn; state: RunState | null; status: string }) {
+interface FailureProps {
+  turn: Turn;
+  state: RunState | null;
+  status: string;
+  hasText: boolean;
+}
+
+function Failure({ turn, state, status, hasText }: FailureProps) {
   const again = canAsk.value && (
     <button type="button" class="button" onClick={() => askAgain(turn)}>
       {t(status === "cancelled" ? "askAgain" : "tryAgain")}
@@ -92,7 +99,7 @@ function Failure({ turn, state, status }: { turn: Turn; state: RunState | null; 
   if (status === "cancelled")
     return (
       <div class="button-row">
-        <p class="quiet">{t("cancelled")}</p>
+        <p class="quiet">{t(hasText ? "cancelled" : "announce.cancelled")}</p>
         {again}
       </div>
     );

@@ -109,18 +109,22 @@ export function Picker({ taken, onPick, name = t("addReader"), autofocus = false
   };
   // The list closes under the pointer: the second click of a double click would hit a button below it.
   const pressed = useRef<PointerEvent | null>(null);
+  const isSecondClick = (event: MouseEvent) => {
+    const first = pressed.current;
+    return (
+      first !== null &&
+      event.timeStamp - first.timeStamp < DOUBLE_CLICK_MS &&
+      Math.hypot(event.clientX - first.clientX, event.clientY - first.clientY) < SAME_PLACE_PX
+    );
+  };
   const pickInList = (event: PointerEvent, principal: string) => {
     event.preventDefault();
+    if (isSecondClick(event)) return;
     pressed.current = event;
     void pick(principal);
   };
   const pickButton = (event: MouseEvent, principal: string) => {
-    const first = pressed.current;
-    const isSecondClick =
-      first !== null &&
-      event.timeStamp - first.timeStamp < DOUBLE_CLICK_MS &&
-      Math.hypot(event.clientX - first.clientX, event.clientY - first.clientY) < SAME_PLACE_PX;
-    if (!isSecondClick) void pick(principal);
+    if (!isSecondClick(event)) void pick(principal);
   };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

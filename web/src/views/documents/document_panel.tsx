@@ -55,6 +55,8 @@ export function isOutdated(failed: unknown): boolean {
   return failed instanceof CallError && failed.status === 412;
 }
 
+const rowOf = (docId: string) => document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`);
+
 export function DocumentPanel({ docId }: { docId: string }) {
   const [known, setKnown] = useState<Known | null>(null);
   const [error, setError] = useState("");
@@ -66,10 +68,13 @@ export function DocumentPanel({ docId }: { docId: string }) {
       (failed) => (setKnown(null), setError(wordsOf(failed, "error.noDocument"))),
     );
   useEffect(() => void load(), [docId, listed?.status, listed?.version]);
-  useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => {
+    panel.current?.focus({ preventScroll: true });
+    rowOf(docId)?.scrollIntoView({ block: "nearest" }); // the narrower list has higher rows
+  }, []);
   const close = () => {
     turn({ doc: "" });
-    focusSoon(document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`));
+    focusSoon(rowOf(docId));
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Escape" && !(event.target as Element).closest("dialog")) close();

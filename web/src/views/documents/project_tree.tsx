@@ -1,5 +1,6 @@
 // Projects as a tree. Choosing a project includes its children.
 import { treeOf, type Branch } from "../../model/project_tree";
+import { route } from "../../routes";
 import { filters, projects, showProjects } from "../../stores/documents";
 import { t } from "../../words/words";
 
@@ -10,7 +11,7 @@ export function ProjectTree() {
   if (!projects.value.length) return null;
   const chosen = filters.value.project_id ?? [];
   return (
-    <details class="projects" open={isWide() || chosen.length > 0}>
+    <details class="projects" open={!route.value.doc && (isWide() || chosen.length > 0)}>
       <summary>{t("projects")}</summary>
       <ul>
         <li>
