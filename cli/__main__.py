@@ -79,7 +79,7 @@ def _report(terminal: Terminal, failed: BaseException) -> int:
     if isinstance(failed, typer.TyperException):
         cast(typer.BadParameter, failed).show()  # prints the usage too, as for all parsing errors
         return FAILED
-    return _tell(terminal, failed if isinstance(failed, CommandError) else _in_words(failed))
+    return _print_error(terminal, failed if isinstance(failed, CommandError) else _in_words(failed))
 
 
 def _accept_all_letters() -> None:
@@ -102,7 +102,7 @@ def _in_words(failed: BaseException) -> CommandError:
     return CommandError(message, *hints)
 
 
-def _tell(terminal: Terminal, failed: CommandError) -> int:
+def _print_error(terminal: Terminal, failed: CommandError) -> int:
     """Print an error on standard error. With --json, also print it as the result, so that programs don't have
     to parse text.
     """

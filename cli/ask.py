@@ -118,15 +118,15 @@ def follow(asking: Asking, stream: RunStream) -> int:
     """Show a run until it ends. Ctrl-C cancels it."""
     try:
         with asking.display:
-            ended = _to_its_end(asking, stream)
+            ended = _follow_to_end(asking, stream)
     except KeyboardInterrupt:
-        return _cancelled(asking, stream.run_id)
+        return _cancel(asking, stream.run_id)
     if ended is None:
         return ASKED_BACK
     return _show(asking, ended)
 
 
-def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
+def _follow_to_end(asking: Asking, stream: RunStream) -> Event | None:
     """Follow the run and return its last event. Return None if it waits for a clarification and nobody is at
     the terminal.
     """
@@ -159,11 +159,11 @@ def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
         terminal.note(line, "")
     while True:
         reply = terminal.prompt("Number, or words: ")
-        if reply and _answered(asking, run_id, reply):
+        if reply and _send_reply(asking, run_id, reply):
             return True
 
 
-def _answered(asking: Asking, run_id: str, reply: str) -> bool:
+def _send_reply(asking: Asking, run_id: str, reply: str) -> bool:
     try:
         send_answer(asking.api, run_id, reply)
     except CommandError as refused:
@@ -227,7 +227,7 @@ def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[
     return {**answer, **{name: stored[name] for name in ("text", "figures")}} if stored else answer
 
 
-def _cancelled(asking: Asking, run_id: str) -> int:
+def _cancel(asking: Asking, run_id: str) -> int:
     message = "Interrupted before the run began."
     if run_id:
         try:

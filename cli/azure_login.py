@@ -28,7 +28,7 @@ def sign_in(url: str, login: AzureLogin) -> Session:
             record = str(credential.authenticate(scopes=[login.scope]).serialize())
         got = credential.get_token(login.scope)
     except (AzureError, ValueError) as failed:
-        raise _refused(failed) from None
+        raise _login_error(failed) from None
     finally:
         credential.close()
     stored = AzureLogin(login.scope, login.way, login.tenant_id, login.client_id, record)
@@ -49,7 +49,7 @@ def renewed(session: Session) -> Session:
     try:
         got = credential.get_token(session.azure.scope)
     except (AzureError, ValueError) as failed:
-        raise _refused(failed) from None
+        raise _login_error(failed) from None
     finally:
         credential.close()
     return Session(session.url, got.token, float(got.expires_on), session.azure)
@@ -88,7 +88,7 @@ def _show_code(address: str, code: str, _until: datetime) -> None:
     print(f"Open {address} and type {code}", file=sys.stderr, flush=True)
 
 
-def _refused(failed: Exception) -> CommandError:
+def _login_error(failed: Exception) -> CommandError:
     """Return an error with the first line of azure-identity's message, which lists the identities tried and
     contains no secret.
     """

@@ -61,20 +61,20 @@ def check(
     trial = _Trial(call.api, time.monotonic() + timeout, station, value)
     steps = (
         ("the app and what it needs answer", _ready),
-        ("a file can be uploaded", _uploaded),
-        ("it is ingested", _ingested),
-        ("a question about it is answered", _answered),
+        ("a file can be uploaded", _upload),
+        ("it is ingested", _wait_until_ingested),
+        ("a question about it is answered", _ask_and_verify),
     )
     try:
-        all_well = all(_take(trial, call.terminal, name, step) for name, step in steps)
+        all_well = all(_run_step(trial, call.terminal, name, step) for name, step in steps)
     finally:
-        is_clean = _take(trial, call.terminal, "it is deleted with all made of it", _deleted)
+        is_clean = _run_step(trial, call.terminal, "it is deleted with everything derived from it", _delete)
     if call.terminal.as_json:
         call.terminal.json({"url": call.api.url, "ok": all_well and is_clean, "steps": trial.steps})
     return DONE if all_well and is_clean else NOT_ALL_WELL
 
 
-def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial], str]) -> bool:
+def _run_step(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial], str]) -> bool:
     began = time.monotonic()
     fault = ""
     try:
@@ -101,14 +101,14 @@ def _ready(trial: _Trial) -> str:
     raise CommandError(f"The app cannot reach: {missing}.")
 
 
-def _uploaded(trial: _Trial) -> str:
+def _upload(trial: _Trial) -> str:
     trial.was_sent = True
     files = {"file": (trial.filename, trial.text.encode(), "text/markdown")}
     trial.doc_id = str(trial.api.call("POST", "/documents", files=files)["doc_id"])
     return trial.filename
 
 
-def _ingested(trial: _Trial) -> str:
+def _wait_until_ingested(trial: _Trial) -> str:
     while (document := trial.api.call("GET", f"/documents/{segment(trial.doc_id)}"))["status"] != "ready":
         if document["status"] == "failed":
             raise CommandError(str(document.get("status_reason")), str(document.get("hint") or ""))
@@ -116,7 +116,7 @@ def _ingested(trial: _Trial) -> str:
     return ""
 
 
-def _answered(trial: _Trial) -> str:
+def _ask_and_verify(trial: _Trial) -> str:
     question = f"What is the calibration value of station {trial.station}?"
     run = trial.api.call("POST", "/chat", json={"question": question, "stream": False})
     trial.thread_id = str(run["thread_id"])
@@ -134,7 +134,7 @@ def _answered(trial: _Trial) -> str:
     return f"“{proofs[0]['quote']}”"
 
 
-def _deleted(trial: _Trial) -> str:
+def _delete(trial: _Trial) -> str:
     # The clean-up has a separate time limit, which may end after the deadline of the test.
     trial.until = max(trial.until, time.monotonic() + _CLEARING_S)
     try:

@@ -167,7 +167,7 @@ def send_in_blocks(
         CommandError: the upload was refused or interrupted; its progress is saved.
     """
     record_path = _kept_path(api, path, ticket.doc_id)
-    transfer = _begun(path, record_path)
+    transfer = _load_or_create(path, record_path)
     if transfer.blocks:
         note(f"{path.name}: resumes after {transfer.blocks} of {transfer.count} blocks.")
         on_bytes(min(transfer.blocks * transfer.block_bytes, transfer.size_bytes))
@@ -180,7 +180,7 @@ def send_in_blocks(
         # Storage discarded the blocks, or another client wrote this blob: start over once.
         record_path.unlink(missing_ok=True)
         on_bytes(-transfer.size_bytes)
-        transfer = _begun(path, record_path)
+        transfer = _load_or_create(path, record_path)
         _send_blocks(path, ticket, transfer, record_path, on_bytes)
         _commit(ticket, transfer)
     record_path.unlink(missing_ok=True)
@@ -209,7 +209,7 @@ def _commit(ticket: Ticket, transfer: Transfer) -> None:
     ticket.put("comp=blocklist", body.encode())
 
 
-def _begun(path: Path, record_path: Path) -> Transfer:
+def _load_or_create(path: Path, record_path: Path) -> Transfer:
     """Return the interrupted transfer of this file, or a new transfer if there is none or the file has
     changed.
     """

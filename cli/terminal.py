@@ -54,7 +54,7 @@ class Terminal:
     def json(self, value: Any) -> None:
         """Print a result as JSON."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
-        _write(self.output, _CONTROL.sub(_escaped, text))
+        _write(self.output, _CONTROL.sub(_escape, text))
 
     def result(self, value: Any, words: str) -> None:
         """Print a result: for programs `value` as JSON, for people the text `words`."""
@@ -159,7 +159,7 @@ def _line(text: str) -> str:
     return clean(text.replace("\r\n", " ").replace("\n", " "))
 
 
-def _escaped(mark: re.Match[str]) -> str:
+def _escape(mark: re.Match[str]) -> str:
     return json.dumps(mark[0])[1:-1]
 
 

@@ -120,7 +120,11 @@ class Uploader:
         """
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
-            there = None if self._options.is_forced or self._options.source_url else self._there(path, folder)
+            there = (
+                None
+                if self._options.is_forced or self._options.source_url
+                else self._find_unchanged(path, folder)
+            )
             if there is not None:
                 on_bytes(path.stat().st_size)
                 self._set_access(there)
@@ -146,7 +150,7 @@ class Uploader:
         waiting = {doc_id: self._before.get(doc_id) for doc_id in by_id}
         watch.wait(waiting, look, self._options.timeout_s)
 
-    def _there(self, path: Path, folder: str) -> dict[str, Any] | None:
+    def _find_unchanged(self, path: Path, folder: str) -> dict[str, Any] | None:
         """Return the user's document with this file name and folder if it is ready and has the same content,
         otherwise None.
         """
@@ -178,7 +182,7 @@ class Uploader:
             return sending.send_through(self._api, path, fields, on_bytes)
         request = {"filename": path.name, "size_bytes": size_bytes, **fields}
         ticket = sending.Ticket(self._api, request)
-        self._before[ticket.doc_id] = self._begun(ticket.doc_id)
+        self._before[ticket.doc_id] = self._ingestion_start(ticket.doc_id)
         sending.send_in_blocks(self._api, path, ticket, on_bytes, self._note)
         return ticket.doc_id
 
@@ -187,7 +191,7 @@ class Uploader:
         fields = {"folder": folder, "project_id": self._options.project_id, "acl": acl}
         return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
-    def _begun(self, doc_id: str) -> str | None:
+    def _ingestion_start(self, doc_id: str) -> str | None:
         """Return the start time of the ingestion of the document's existing version, or None. It
         distinguishes that ingestion from the next one.
         """

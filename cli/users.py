@@ -40,7 +40,7 @@ def show_erasure(call: Call, user: UserArgument) -> int:
     if call.terminal.as_json:
         call.terminal.json(erasure)
     else:
-        _tell(call.terminal, erasure)
+        _print_erasure(call.terminal, erasure)
     return NOT_ALL_WELL if erasure["status"] == "failed" else DONE
 
 
@@ -80,7 +80,7 @@ def show_trail(
     )
 
 
-def _tell(terminal: Terminal, erasure: dict[str, Any]) -> None:
+def _print_erasure(terminal: Terminal, erasure: dict[str, Any]) -> None:
     terminal.say(
         f"{erasure['user_id']}: {erasure['status']}, requested {moment(erasure['asked_at'])}.", "bold"
     )

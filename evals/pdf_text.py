@@ -288,7 +288,7 @@ def _compare(
         reading.running_kept += len(kept_rows)
         edges = running[number - 1]
         inner = [row for row in rows[number - 1] if " ".join(row) not in edges]
-        missing = list(_untabled(reading, inner, pages.rows[number]))
+        missing = list(_rows_outside_tables(reading, inner, pages.rows[number]))
         if len(reading.examples) < 200:
             reading.examples += [f"{number} row: {row}" for row in missing[:3]]
             reading.examples += [f"{number} kept: {row}" for row in kept_rows[:1]]
@@ -308,7 +308,9 @@ def _without_repeats(table: str) -> str:
     )
 
 
-def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
+def _rows_outside_tables(
+    reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]
+) -> Iterator[str]:
     """Count the rows of numbers, and yield those that no single table row contains completely."""
     counters = [tokens(row) for row in tables]
     for row in rows:

@@ -99,7 +99,7 @@ class _Seen:
     def __init__(self, run: RecordedRun, pieces: Mapping[str, Sequence[str]]) -> None:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
-        folded = _folded(text)
+        folded = _fold(text)
         # A name alone is not enough, because it may occur in a list of documents; nor is the text alone,
         # because a short text may occur in another passage.
         names = [name for name in pieces if name in text]
@@ -110,12 +110,12 @@ def _pieces(text: str) -> list[str]:
     """Split a passage, without its title, into pieces that are short enough to be contained in one block,
     even if the passage spans two.
     """
-    folded = _folded(text.partition("\n")[2])
+    folded = _fold(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
     return [piece for piece in cut if len(piece) == _PIECE_CHARS] or [folded]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return only the letters and digits of a text, because prompts escape some characters and wrap lines."""
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 

@@ -64,7 +64,7 @@ class DocumentWriter:
         """Lay out all elements and return the bytes of the PDF file."""
         self._write_title()
         for element in self._document.elements:
-            self._put(element)
+            self._write_element(element)
         return bytes(self._pdf.output())
 
     def _write_title(self) -> None:
@@ -81,10 +81,10 @@ class DocumentWriter:
         pdf.ln(4)
 
     @singledispatchmethod
-    def _put(self, element: Element) -> None:
+    def _write_element(self, element: Element) -> None:
         raise TypeError(f"unsupported PDF value: {type(element).__name__}")
 
-    @_put.register
+    @_write_element.register
     def _heading(self, element: Heading) -> None:
         pdf = self._pdf
         starts_chapter = element.level == 1 and self._document.title_page
@@ -97,19 +97,19 @@ class DocumentWriter:
         pdf.ln(1)
         pdf.set_font(FONT, "", BODY_SIZE_PT)
 
-    @_put.register
+    @_write_element.register
     def _paragraph(self, element: Paragraph) -> None:
         self._line(element.text)
         self._pdf.ln(2.5)
 
-    @_put.register
+    @_write_element.register
     def _bullets(self, element: Bullets) -> None:
         for item in element.items:
             self._pdf.set_x(self._pdf.l_margin + 4)
             self._line(f"- {item}")
         self._pdf.ln(2.5)
 
-    @_put.register
+    @_write_element.register
     def _table(self, element: Table) -> None:
         pdf = self._pdf
         self._tables += 1
@@ -125,7 +125,7 @@ class DocumentWriter:
         pdf.set_draw_color(0)
         pdf.ln(4)
 
-    @_put.register
+    @_write_element.register
     def _picture(self, element: Picture) -> None:
         pdf = self._pdf
         image = element.draw()
@@ -135,7 +135,7 @@ class DocumentWriter:
         pdf.image(image, x=left, y=pdf.get_y(), w=element.width_mm, h=height_mm)
         self._finish_figure(height_mm, element.caption)
 
-    @_put.register
+    @_write_element.register
     def _drawing(self, element: Drawing) -> None:
         self._make_room(element.height_mm)
         element.draw(self._pdf, self._pdf.l_margin + 10, self._pdf.get_y())

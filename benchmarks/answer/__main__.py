@@ -22,7 +22,7 @@ from benchmarks.answer.asking import Asked, ask, steps_of
 from benchmarks.answer.baseline import replay_s
 from benchmarks.answer.breakdown import KINDS, Part, busy_ms, parts_of
 from benchmarks.answer.tap import Exchange, Taps
-from benchmarks.answer.tapped import tapped
+from benchmarks.answer.tapped import proxied_stack
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
@@ -67,7 +67,7 @@ def main() -> None:
     taps = Taps()
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-bench-") as folder,
-        tapped(Path(folder), taps) as stack,
+        proxied_stack(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
         # The first calls open connections and create tables, so they aren't measured.
@@ -106,14 +106,16 @@ class Bench:
         cpu = self._cpu_s() - cpu
         steps = steps_of(self._stack, answer.run_id)
         seen = self._taps.between(answer.asked, answer.completed)
-        return _measured(question, answer, cpu, parts_of(answer.asked, answer.completed, steps, seen), seen)
+        return _measurement_of(
+            question, answer, cpu, parts_of(answer.asked, answer.completed, steps, seen), seen
+        )
 
     def _cpu_s(self) -> float:
         used = self._worker.cpu_times()
         return float(used.user + used.system)
 
 
-def _measured(
+def _measurement_of(
     question: str, answer: Asked, cpu_s: float, parts: list[Part], seen: list[Exchange]
 ) -> Measured:
     total = (answer.completed - answer.asked) * 1000

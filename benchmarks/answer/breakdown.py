@@ -55,14 +55,14 @@ def parts_of(
 def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Exchange]) -> Part:
     """Add up the time and the requests within these spans, which must not overlap, to one part."""
     seen = [one for one in exchanges if not one.is_poll]
-    busy = {name: _covered(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
+    busy = {name: _covered_seconds(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
     wall = sum(end - start for start, end in spans)
     counts = Counter(kind_of(one) for one in seen if any(start <= one.began < end for start, end in spans))
     return Part(
         kind,
         wall * 1000,
         {name: seconds * 1000 for name, seconds in busy.items()},
-        (wall - _covered(spans, seen)) * 1000,
+        (wall - _covered_seconds(spans, seen)) * 1000,
         {name: counts[name] for name in KINDS},
     )
 
@@ -74,10 +74,10 @@ def kind_of(exchange: Exchange) -> str:
 
 def busy_ms(kind: str, began: float, ended: float, exchanges: Iterable[Exchange]) -> float:
     """Return the milliseconds during which at least one request of a kind was open."""
-    return _covered([(began, ended)], [one for one in exchanges if kind_of(one) == kind]) * 1000
+    return _covered_seconds([(began, ended)], [one for one in exchanges if kind_of(one) == kind]) * 1000
 
 
-def _covered(spans: Sequence[tuple[float, float]], exchanges: Sequence[Exchange]) -> float:
+def _covered_seconds(spans: Sequence[tuple[float, float]], exchanges: Sequence[Exchange]) -> float:
     """Return the seconds within the spans during which at least one request was open."""
     total = 0.0
     for start, end in spans:

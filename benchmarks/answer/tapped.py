@@ -11,7 +11,7 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 
 @contextmanager
-def tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
+def proxied_stack(folder: Path, taps: Taps) -> Iterator[LocalStack]:
     """Start a stack whose app reaches its services through recording proxies. The Functions host itself still
     calls storage directly.
     """

@@ -68,15 +68,15 @@ def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[
         loaded = _rounds(ben, "loaded", rounds)
         stop.set()
         uploads = sending.result()
-        in_work = _in_work(anna)
+        in_work = _count_unfinished(anna)
     return {
-        "file": _compared([one for one, _ in idle], [one for one, _ in loaded]),
-        "question": _compared([one for _, one in idle], [one for _, one in loaded]),
+        "file": _compare([one for one, _ in idle], [one for one, _ in loaded]),
+        "question": _compare([one for _, one in idle], [one for _, one in loaded]),
         "anna": {"sent": uploads, "in_work_at_the_end": in_work},
     }
 
 
-def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float]:
+def _compare(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float]:
     before, after = statistics.median(idle), statistics.median(loaded)
     comparison = {"idle_s": before, "loaded_s": after, "ratio": after / before, "slowest_s": max(loaded)}
     return {name: round(value, 2) for name, value in comparison.items()}
@@ -118,7 +118,7 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
     return len(files)
 
 
-def _in_work(anna: httpx.Client) -> int:
+def _count_unfinished(anna: httpx.Client) -> int:
     """Return how many of Anna's hundred newest files are still being ingested. The load lasted to the end of
     the measurement only if there are any.
     """

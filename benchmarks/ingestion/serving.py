@@ -58,13 +58,13 @@ def embed(stack: LocalStack, texts: Sequence[str]) -> float:
     began = time.perf_counter()
     with httpx.Client(headers=headers, timeout=600) as http:
         for start in range(0, len(texts), EMBED_BATCH):
-            batch = [_reversed(text) for text in texts[start : start + EMBED_BATCH]]
+            batch = [_reverse_words(text) for text in texts[start : start + EMBED_BATCH]]
             body = {"model": stack.app_settings["EMBEDDING_MODEL"], "input": batch}
             http.post(address, json=body).raise_for_status()
     return time.perf_counter() - began
 
 
-def _reversed(text: str) -> str:
+def _reverse_words(text: str) -> str:
     """Return the text with its words in reverse order: a text of the same length that isn't in the model
     server's cache.
     """

@@ -102,13 +102,15 @@ class Visitor:
                     return
                 question.run_id = response.headers.get("x-run-id", question.run_id)
                 async for number, name, data in _events(response.aiter_bytes()):
-                    await self._take(turn, question, (number, name, data))
+                    await self._record_event(turn, question, (number, name, data))
                     if name in _ENDS or self._hangs_up(turn, question):
                         return
         except httpx.HTTPError as failed:
             question.faults.append(f"{method}: {type(failed).__name__} {failed}")
 
-    async def _take(self, turn: Turn, question: Asked, event: tuple[int, str, dict[str, Any]]) -> None:
+    async def _record_event(
+        self, turn: Turn, question: Asked, event: tuple[int, str, dict[str, Any]]
+    ) -> None:
         number, name, data = event
         now = time.monotonic()
         question.events += 1

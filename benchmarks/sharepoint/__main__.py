@@ -113,7 +113,10 @@ class Comparison:
 
     def _ingest(self, source: str, files: int) -> Batch:
         """Restart the host, ingest new files from the given source and return the measurements."""
-        ways: dict[str, Callable[[list[str]], float]] = {"blobs": self._put, "library": self._mirror}
+        ways: dict[str, Callable[[list[str]], float]] = {
+            "blobs": self._upload_blobs,
+            "library": self._fill_library,
+        }
         self._stack.stop_host()
         began = ways[source]([_text(self._present + number) for number in range(files)])
         self._wait_until_ready(self._present + files)
@@ -125,7 +128,7 @@ class Comparison:
             source, files, round(seconds, 1), round(times.user + times.system, 1), peak_mb(worker.pid)
         )
 
-    def _put(self, texts: list[str]) -> float:
+    def _upload_blobs(self, texts: list[str]) -> float:
         """Start the host, and upload the texts as blobs, each after its access list. Return the time when the
         upload started.
         """
@@ -149,7 +152,7 @@ class Comparison:
             list(senders.map(send, range(len(texts))))
         return began
 
-    def _mirror(self, texts: list[str]) -> float:
+    def _fill_library(self, texts: list[str]) -> float:
         """Fill a new library, and start the host, which synchronises it. Return the time of the first request
         to the library.
         """

@@ -13,7 +13,7 @@ from evals.azure_proof.evidence import Check, Outcome, check
 from evals.azure_proof.questions import QUESTIONS, KnownAnswer
 from evals.azure_proof.target import World
 from evals.evaluation.question_set import QuestionSet, SourceFile
-from evals.evaluation.quotations import stands_in
+from evals.evaluation.quotations import occurs_on
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.api_client import StreamEvent
 from samples.generate import generate
@@ -130,7 +130,7 @@ def _right(question: KnownAnswer, answer: dict[str, Any]) -> bool:
 
 def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
     page = texts.page(citation["filename"], citation.get("page_number"))
-    return page is not None and stands_in(citation["quote"], page)
+    return page is not None and occurs_on(citation["quote"], page)
 
 
 def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
@@ -172,7 +172,7 @@ def checks_of_texts(files: list[Path]) -> list[Check]:
             page = texts.page(question.filename, question.page)
             checks.append(
                 check(
-                    question.text, question.says, passed=page is not None and stands_in(question.says, page)
+                    question.text, question.says, passed=page is not None and occurs_on(question.says, page)
                 )
             )
     return checks

@@ -86,7 +86,7 @@ def search_scores(world: World) -> Outcome:
 def pace(world: World) -> Outcome:
     """Measure the time to the first event of a warm app, and the time between steps of a run."""
     with world.client() as client:
-        streams = [_timed(client) for _ in range(3)]
+        streams = [_time_events(client) for _ in range(3)]
     first = statistics.median(events[0][0] for events in streams)
     hops = [gap for events in streams for gap in _hops(events)]
     ended = [events[-1][1].name for events in streams]
@@ -118,7 +118,7 @@ def cold_start(world: World) -> Outcome:
         began = time.monotonic()
         health = client.call("GET", "/api/health", patience_s=_COLD_S, signed_in=False)
         answered_s = time.monotonic() - began
-        events = _timed(client)
+        events = _time_events(client)
     return Outcome(
         checks=(
             check(f"a cold app answers within {_COLD_S:.0f} s", health, passed=answered_s < _COLD_S),
@@ -175,7 +175,7 @@ def _has(row: dict[str, Any], part: str) -> bool:
     return bool(scores.get(part))
 
 
-def _timed(client: AppClient) -> list[tuple[float, StreamEvent]]:
+def _time_events(client: AppClient) -> list[tuple[float, StreamEvent]]:
     """Ask a factual question, and return its events with the seconds since the request."""
     began = time.monotonic()
     events = []

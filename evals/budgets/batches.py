@@ -117,15 +117,15 @@ def _makers(chance: random.Random, faults: Sequence[str]) -> Iterator[tuple[str,
         for single in singles:
             yield single
             if not faults:
-                yield _mixed(chance)
+                yield _mixed_faults(chance)
                 yield "chaos", f"chaos={chance.randrange(10_000)}"
         if "mixed" in faults:
-            yield _mixed(chance)
+            yield _mixed_faults(chance)
         if "chaos" in faults:
             yield "chaos", f"chaos={chance.randrange(10_000)}"
 
 
-def _mixed(chance: random.Random) -> tuple[str, str]:
+def _mixed_faults(chance: random.Random) -> tuple[str, str]:
     return "mixed", ",".join(chance.sample(_MIXABLE, 2)) + chance.choice(_PLACES)
 
 

@@ -63,7 +63,7 @@ class Caller:
             if response.status != 200:
                 raise http.client.HTTPException(f"{response.status} {response.read()[:300]!r}")
             seen.run_id = response.headers["X-Run-Id"] or ""
-            self._take(response, seen, give_up_s, watch)
+            self._record_events(response, seen, give_up_s, watch)
         while seen.last is None and time.monotonic() - seen.began < give_up_s:
             seen.reconnects += 1
             time.sleep(PAUSE_S)
@@ -98,9 +98,9 @@ class Caller:
             connection.request("GET", f"/api/runs/{seen.run_id}/events", headers=headers)
             response = connection.getresponse()
             if response.status == 200:
-                self._take(response, seen, give_up_s, watch)
+                self._record_events(response, seen, give_up_s, watch)
 
-    def _take(
+    def _record_events(
         self, response: http.client.HTTPResponse, seen: Followed, give_up_s: float, watch: Watcher
     ) -> None:
         """Record events until the run ends, the time limit is reached or the connection breaks."""

@@ -125,7 +125,7 @@ class Asking:
             followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
         except (OSError, http.client.HTTPException) as refused:
             self.lane.stack.check()
-            return _refused(self, question, str(refused))
+            return _refusal(self, question, str(refused))
         if followed.last is None:
             self.caller.call("POST", f"/api/runs/{followed.run_id}/cancel")
         return observe(self, question, followed, before)
@@ -163,7 +163,7 @@ def observe(asking: Asking, question: Question, followed: Followed, before: Mapp
     )
 
 
-def _refused(asking: Asking, question: Question, why: str) -> Seen:
+def _refusal(asking: Asking, question: Question, why: str) -> Seen:
     """Return the observation of a question that the app refused. It counts as a run that never ended."""
     return Seen(
         fault=asking.batch.fault,

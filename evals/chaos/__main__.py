@@ -90,7 +90,7 @@ class Chaos:
         papers = [Paper(f"chaos-{number}-old-{at}.md") for at in range(4)]
         load.prepare(papers)
         self._settle(load)
-        blocks, texts = self._checker.block_ids(), self._embedded()
+        blocks, texts = self._checker.block_ids(), self._count_embedded()
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
         kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
@@ -111,7 +111,7 @@ class Chaos:
         again = 0
         if is_quiet:
             new = len(self._checker.block_ids() - blocks)
-            again = max(0, self._embedded() - texts - new - BATCH * len(strikes.done))
+            again = max(0, self._count_embedded() - texts - new - BATCH * len(strikes.done))
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
@@ -132,7 +132,7 @@ class Chaos:
             load.reconcile()
             time.sleep(2)
 
-    def _embedded(self) -> int:
+    def _count_embedded(self) -> int:
         address = f"http://127.0.0.1:{self._stack.ports.model}/v1/stats"
         headers = {"Authorization": f"Bearer {self._stack.secrets.model_key}"}
         return int(

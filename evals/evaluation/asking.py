@@ -136,11 +136,11 @@ def read_answer(run: Mapping[str, Any]) -> Answer:
     if answer is None:
         raise ValueError(f"The run ended with the status {run['status']} and has no answer.")
     return Answer(
-        answer["text"], bool(answer["abstained"]), tuple(_cited(one) for one in answer["citations"])
+        answer["text"], bool(answer["abstained"]), tuple(_citation_of(one) for one in answer["citations"])
     )
 
 
-def _cited(citation: Mapping[str, Any]) -> Cited:
+def _citation_of(citation: Mapping[str, Any]) -> Cited:
     filename, page_number = str(citation["filename"]), citation["page_number"]
     target = (name_key(filename), page_number)
     return Cited(target, filename, page_number, str(citation["quote"]), bool(citation["verified"]))

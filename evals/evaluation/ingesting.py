@@ -62,7 +62,7 @@ def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> 
     began = time.monotonic()
     ended = []
     total = len(questions.sources)
-    for count, document in enumerate(_ended(app, questions, at_once, timeout_s), start=1):
+    for count, document in enumerate(_ingest_all(app, questions, at_once, timeout_s), start=1):
         ended.append(document)
         if not document.is_ready or count % max(total // 20, 1) == 0 or count == total:
             reason = f" - {document.reason}" if document.reason else ""
@@ -71,7 +71,7 @@ def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> 
     return Ingestion(tuple(ended), round(time.monotonic() - began, 1))
 
 
-def _ended(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Iterator[Ingested]:
+def _ingest_all(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Iterator[Ingested]:
     def bring(source: SourceFile) -> Ingested:
         return _bring(app, source, questions.name, timeout_s)
 

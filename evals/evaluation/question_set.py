@@ -156,23 +156,23 @@ def _entry(line: str, place: str) -> dict[str, Any]:
 def _sources(folder: Path) -> Iterator[SourceFile]:
     if (folder / DOCUMENTS).is_file():
         for entry in _lines(folder / DOCUMENTS):
-            filename = str(_required(entry, "filename"))
+            filename = str(_required_field(entry, "filename"))
             path = folder / str(entry.get("path") or f"docs/{filename}")
             if not path.is_file():
                 raise ValueError(f"{entry['place']}: there is no file {path}.")
             yield SourceFile(filename, path=path)
     if (folder / PASSAGES).is_file():
         for entry in _lines(folder / PASSAGES):
-            parts = (str(entry.get("title") or ""), str(_required(entry, "text")))
+            parts = (str(entry.get("title") or ""), str(_required_field(entry, "text")))
             text = "\n\n".join(part for part in parts if part)
-            yield SourceFile(passage_filename(str(_required(entry, "passage_id"))), text=text)
+            yield SourceFile(passage_filename(str(_required_field(entry, "passage_id"))), text=text)
 
 
 def _question(entry: dict[str, Any]) -> Question:
     relevant = entry.get("relevant") or []
     return Question(
-        query_id=str(_required(entry, "query_id")),
-        text=str(_required(entry, "query")),
+        query_id=str(_required_field(entry, "query_id")),
+        text=str(_required_field(entry, "query")),
         kind=str(entry.get("type") or ""),
         unit=_unit(relevant),
         grades={_target(target, entry): float(target.get("grade") or 1) for target in relevant},
@@ -205,7 +205,7 @@ def _answers(entry: dict[str, Any]) -> Iterator[str]:
         yield from (str(one) for one in several if one not in (None, ""))
 
 
-def _required(entry: dict[str, Any], name: str) -> object:
+def _required_field(entry: dict[str, Any], name: str) -> object:
     if entry.get(name) in (None, ""):
         raise ValueError(f"{entry['place']} has no {name}.")
     return entry[name]

@@ -47,7 +47,7 @@ class PlainPage:
         return letters in self.letters
 
 
-def stands_in(quote: str, page: Page) -> bool:
+def occurs_on(quote: str, page: Page) -> bool:
     """Return whether the page contains the quotation verbatim.
 
     If the quotation has omissions or several lines, each part must occur. If it is a Markdown table, each
@@ -56,7 +56,7 @@ def stands_in(quote: str, page: Page) -> bool:
     """
     parts = quote.split(_OMISSION)
     if len(parts) > 1:
-        return all(stands_in(part, page) for part in parts)
+        return all(occurs_on(part, page) for part in parts)
     rows = [row for row in quote.splitlines() if not _RULE_OF_TABLE.match(row)]
     whole = bare("\n".join(rows))
     if not whole:

@@ -44,8 +44,8 @@ def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -
 
     Source: Järvelin and Kekäläinen, TOIS 2002, as in trec_eval. 0 if nothing is relevant.
     """
-    best = _discounted(sorted(grades.values(), reverse=True)[:k])
-    return _discounted([grades.get(target, 0.0) for target in ranking[:k]]) / best if best else 0.0
+    best = _discount(sorted(grades.values(), reverse=True)[:k])
+    return _discount([grades.get(target, 0.0) for target in ranking[:k]]) / best if best else 0.0
 
 
 def rank_of_first(ranking: Sequence[Target], relevant: Collection[Target]) -> int | None:
@@ -53,5 +53,5 @@ def rank_of_first(ranking: Sequence[Target], relevant: Collection[Target]) -> in
     return next((rank for rank, target in enumerate(ranking, start=1) if target in relevant), None)
 
 
-def _discounted(gains: Iterable[float]) -> float:
+def _discount(gains: Iterable[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))

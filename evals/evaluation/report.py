@@ -89,7 +89,7 @@ def _section(result: SetResult) -> str:
         parts.append(histogram("Rank of the first target that holds the answer:", rank_counts(ranks)))
     parts.extend(_latency(result.outcomes))
     parts.append(_list("Documents that are not ready", _not_ready(result)))
-    parts.append(_list("Calls that failed (counted as the worst)", _failed(result.outcomes)))
+    parts.append(_list("Calls that failed (counted as the worst)", _failure_list(result.outcomes)))
     parts.append(_list("Quotations shown as verified that the page does not hold", _false_quotes(result)))
     return "\n".join(part for part in parts if part)
 
@@ -145,7 +145,7 @@ def _not_ready(result: SetResult) -> list[str]:
     ]
 
 
-def _failed(outcomes: Iterable[Outcome]) -> list[str]:
+def _failure_list(outcomes: Iterable[Outcome]) -> list[str]:
     return [
         f"{outcome.question.query_id}, {call}: {message}"
         for outcome in outcomes

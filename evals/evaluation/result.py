@@ -118,7 +118,7 @@ def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Out
         "answerable": answerable,
         "unanswerable": len(outcomes) - answerable,
         "left_out": questions.left_out,
-        "failed_searches": _failed(outcomes, ("search", "scoped search")),
+        "failed_searches": _count_failures(outcomes, ("search", "scoped search")),
         "documents": len(questions.sources),
         **_ingestion_counts(ingestion),
     }
@@ -142,11 +142,11 @@ def _answer_counts(outcomes: Sequence[Outcome]) -> dict[str, float]:
     return {
         "answered": abstained[False],
         "abstained": abstained[True],
-        "failed_answers": _failed(outcomes, ("answer",)),
+        "failed_answers": _count_failures(outcomes, ("answer",)),
         "citations": len(citations),
         "quotes_shown_verified": sum(cited.shown_verified for cited in citations),
     }
 
 
-def _failed(outcomes: Iterable[Outcome], calls: Sequence[str]) -> int:
+def _count_failures(outcomes: Iterable[Outcome], calls: Sequence[str]) -> int:
     return sum(any(call in outcome.errors for call in calls) for outcome in outcomes)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evals.evaluation.answer_measures import answer_token_f1
 from evals.evaluation.asking import Cited, Outcome
 from evals.evaluation.question_set import Question, Target
-from evals.evaluation.quotations import Page, stands_in
+from evals.evaluation.quotations import Page, occurs_on
 from evals.evaluation.ranking_measures import documents_of, first_of_each, hit_at, ndcg_at, recall_at
 
 PageReader = Callable[[str, int | None], Page | None]
@@ -64,7 +64,7 @@ def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, flo
 def is_verbatim(cited: Cited, read_page: PageReader) -> bool | None:
     """Return whether the quotation occurs on its page, or None if the page can't be read."""
     page = read_page(cited.filename, cited.page_number)
-    return None if page is None else stands_in(cited.quote, page)
+    return None if page is None else occurs_on(cited.quote, page)
 
 
 def _retrieval(outcome: Outcome) -> Row:

@@ -39,14 +39,14 @@ def find_files(folder: Path) -> list[CorpusFile]:
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")
     manifest = folder / MANIFEST
-    files = _listed(folder, manifest) if manifest.is_file() else _walked(folder)
+    files = _files_in_manifest(folder, manifest) if manifest.is_file() else _files_below(folder)
     ordered = sorted(files, key=lambda file: file.name)
     if not ordered:
         raise ValueError(f"There is no file in {folder}.")
     return ordered
 
 
-def _listed(folder: Path, manifest: Path) -> Iterator[CorpusFile]:
+def _files_in_manifest(folder: Path, manifest: Path) -> Iterator[CorpusFile]:
     for line in manifest.read_text(encoding="utf-8").splitlines():
         if line.strip():
             entry: Mapping[str, object] = json.loads(line)
@@ -54,7 +54,7 @@ def _listed(folder: Path, manifest: Path) -> Iterator[CorpusFile]:
             yield CorpusFile(str(entry["path"]), folder / str(entry["path"]), reference)
 
 
-def _walked(folder: Path) -> Iterator[CorpusFile]:
+def _files_below(folder: Path) -> Iterator[CorpusFile]:
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in name.parts)

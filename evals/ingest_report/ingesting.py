@@ -60,7 +60,7 @@ class Ingesting:
                     in_flight[self._drop(container, file)] = _InFlight(file, time.monotonic())
                 time.sleep(POLL_S)
                 self._app.check()
-                for name, ended in self._ended(table, in_flight):
+                for name, ended in self._find_ended(table, in_flight):
                     del in_flight[name]
                     yield ended
 
@@ -76,7 +76,7 @@ class Ingesting:
             container.upload_blob(name, content, overwrite=True, metadata={"acl": "*"})
         return name
 
-    def _ended(self, table: TableClient, in_flight: dict[str, _InFlight]) -> list[tuple[str, Ended]]:
+    def _find_ended(self, table: TableClient, in_flight: dict[str, _InFlight]) -> list[tuple[str, Ended]]:
         now = time.monotonic()
         seen = _statuses(table, set(in_flight))
         outcomes = []

@@ -46,7 +46,7 @@ class Observer:
             )
         detail = self._detail(ended.doc_id)
         phases = detail.history
-        indexed = self._indexed(ended.doc_id)
+        indexed = self._read_blocks(ended.doc_id)
         reason = detail.status_reason
         status = ending_of(detail.status, reason, detail.warnings) if ended.in_time else "timed_out"
         return FileReport(
@@ -69,7 +69,7 @@ class Observer:
         answer = self._http.get(f"/api/documents/{doc_id}").raise_for_status()
         return DocumentDetail.model_validate_json(answer.content)
 
-    def _indexed(self, doc_id: str) -> _Indexed:
+    def _read_blocks(self, doc_id: str) -> _Indexed:
         rows = list(
             self._index.search(
                 search_text="*",

@@ -50,8 +50,8 @@ def near_misses(blocks: Sequence[SourceBlock], per_kind: int, seed: int = 1) -> 
     shuffled = list(blocks)
     chance.shuffle(shuffled)
     names = [name for block in shuffled for name in _NAME.findall(block.text)]
-    kinds = {kind: _changed(kind, shuffled, change, chance) for kind, change in _CHANGES.items()}
-    kinds["name"] = _changed("name", shuffled, lambda text, by: _renamed(text, by, names), chance)
+    kinds = {kind: _change(kind, shuffled, change, chance) for kind, change in _CHANGES.items()}
+    kinds["name"] = _change("name", shuffled, lambda text, by: _rename(text, by, names), chance)
     kinds["other_document"] = _from_two_documents(shuffled)
     kinds["wrong_order"] = _in_wrong_order(shuffled, chance)
     return [
@@ -59,7 +59,7 @@ def near_misses(blocks: Sequence[SourceBlock], per_kind: int, seed: int = 1) -> 
     ]
 
 
-def _changed(
+def _change(
     kind: str, blocks: Sequence[SourceBlock], change: Change, chance: random.Random
 ) -> Iterator[NearMiss]:
     for block in blocks:
@@ -105,7 +105,7 @@ def _other_unit(text: str, chance: random.Random) -> str | None:
     return text[: unit.start()] + _UNITS[unit[0].strip()] + text[unit.end() :]
 
 
-def _renamed(text: str, chance: random.Random, names: Sequence[str]) -> str | None:
+def _rename(text: str, chance: random.Random, names: Sequence[str]) -> str | None:
     matches = list(_NAME.finditer(text))
     other = chance.choice(names)
     if not matches or other in text:
@@ -114,7 +114,7 @@ def _renamed(text: str, chance: random.Random, names: Sequence[str]) -> str | No
     return text[: name.start()] + other + text[name.end() :]
 
 
-def _negated(text: str, chance: random.Random) -> str | None:
+def _negate(text: str, chance: random.Random) -> str | None:
     verbs = [verb for verb in _VERB.finditer(text) if not _NEGATION.match(text, verb.end() + 1)]
     if not verbs:
         return None
@@ -142,7 +142,7 @@ def _elided_negation(text: str, chance: random.Random) -> str | None:
     return " ".join((*left, "…", *right)) if len(left) >= _MAX_REACH and len(right) >= _MAX_REACH else None
 
 
-def _raised(text: str, chance: random.Random) -> str | None:
+def _raise_number(text: str, chance: random.Random) -> str | None:
     matches = list(_POWER.finditer(text))
     if not matches:
         return None
@@ -154,10 +154,10 @@ def _raised(text: str, chance: random.Random) -> str | None:
 _CHANGES: dict[str, Change] = {
     "digit": _other_digit,
     "unit": _other_unit,
-    "negation_added": _negated,
+    "negation_added": _negate,
     "negation_dropped": _without_negation,
     "negation_elided": _elided_negation,
-    "power": _raised,
+    "power": _raise_number,
 }
 
 

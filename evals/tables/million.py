@@ -38,10 +38,10 @@ def measure_table(rows: int) -> dict[str, float]:
     of its text blocks.
     """
     with tempfile.TemporaryDirectory() as name:
-        return asyncio.run(_measured(rows, Path(name)))
+        return asyncio.run(_measure(rows, Path(name)))
 
 
-async def _measured(rows: int, folder: Path) -> dict[str, float]:
+async def _measure(rows: int, folder: Path) -> dict[str, float]:
     source, tables, figures = folder / "orders.csv", folder / "tables", folder / "figures"
     tables.mkdir()
     figures.mkdir()

@@ -138,7 +138,7 @@ def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = N
         services = replace(services, chat_model=cast("ChatModel", RecordedReplies(replies)))
     lines = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as name:
-        rows = asyncio.run(_asked(lines, data / "db", Path(name), services, at_once))
+        rows = asyncio.run(_ask(lines, data / "db", Path(name), services, at_once))
     kinds = Counter(row["verdict"] for row in rows)
     computed = [row.pop("is_same") for row in rows if row["verdict"] != "declined"]
     return {
@@ -150,7 +150,7 @@ def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = N
     }
 
 
-async def _asked(
+async def _ask(
     lines: Sequence[Mapping[str, Any]], databases: Path, folder: Path, services: Services, at_once: int
 ) -> list[dict[str, Any]]:
     gate = asyncio.Semaphore(at_once)

@@ -109,14 +109,14 @@ class ActivityPool:
 
     async def _execute(self, work: ActivityWork) -> HistoryEvent:
         if work.name not in self._functions.activities():
-            return self._failed(work, f"Activity function '{work.name}' does not exist.", "")
+            return self._failure_event(work, f"Activity function '{work.name}' does not exist.", "")
         try:
             result = await self._functions.run_activity(work.name, work.input, work.key.instance_id)
         except ActivityFailed as failure:
-            return self._failed(work, failure.reason, failure.details)
+            return self._failure_event(work, failure.reason, failure.details)
         except Exception as error:  # noqa: BLE001  # a fault of the host must end the activity, not hang its instance
             reason = f"{type(error).__name__}: {error}"
-            return self._failed(work, reason, "raised by the host, not by the activity")
+            return self._failure_event(work, reason, "raised by the host, not by the activity")
         return HistoryEvent(
             event_type=EventType.TASK_COMPLETED,
             timestamp=utc_text(self._clock.now()),
@@ -124,7 +124,7 @@ class ActivityPool:
             result=result,
         )
 
-    def _failed(self, work: ActivityWork, reason: str, details: str) -> HistoryEvent:
+    def _failure_event(self, work: ActivityWork, reason: str, details: str) -> HistoryEvent:
         return HistoryEvent(
             event_type=EventType.TASK_FAILED,
             timestamp=utc_text(self._clock.now()),

@@ -94,9 +94,9 @@ def status_document(
         "name": instance.name,
         "instanceId": instance.instance_id,
         "runtimeStatus": instance.runtime_status.value,
-        "input": _parsed(instance.input) if show_input else None,
-        "customStatus": _parsed(instance.custom_status),
-        "output": _parsed(instance.output),
+        "input": _parse(instance.input) if show_input else None,
+        "customStatus": _parse(instance.custom_status),
+        "output": _parse(instance.output),
         "createdTime": _whole_seconds(instance.created_at),
         "lastUpdatedTime": _whole_seconds(instance.updated_at),
         "historyEvents": history,
@@ -136,11 +136,11 @@ def _event(
     if event.event_type in _WITH_OUTPUT:
         document.pop("Result", None)
         if show_output:
-            document["Result"] = _parsed(event.result)
+            document["Result"] = _parse(event.result)
     return document
 
 
-def _parsed(text: str | None) -> JsonValue:
+def _parse(text: str | None) -> JsonValue:
     """Return the parsed JSON, or the unchanged text if it isn't valid JSON, such as a failure reason."""
     if text is None:
         return None
@@ -221,7 +221,7 @@ class HttpApi:
             body or None,
             request.query_params.get("version", ""),
         )
-        return self._accepted(request, instance_id)
+        return self._accepted_response(request, instance_id)
 
     async def _restart(self, request: Request, hub: TaskHub) -> Response:
         instance = hub.find(request.path_params["instance_id"])
@@ -229,9 +229,11 @@ class HttpApi:
             return Response(status_code=404)
         same_id = not _flag(request, "restartWithNewInstanceId", default=True)
         new_id = instance.instance_id if same_id else None
-        return self._accepted(request, hub.start_new(instance.name, new_id, instance.input, instance.version))
+        return self._accepted_response(
+            request, hub.start_new(instance.name, new_id, instance.input, instance.version)
+        )
 
-    def _accepted(self, request: Request, instance_id: str) -> Response:
+    def _accepted_response(self, request: Request, instance_id: str) -> Response:
         webhook_url = f"{request.url.scheme}://{request.url.netloc}{WEBHOOK_PREFIX}"
         urls = management_urls(webhook_url, instance_id, self._task_hub_name)
         headers = {"Location": urls["statusQueryGetUri"], "Retry-After": "10"}

@@ -242,7 +242,7 @@ class _Replay:
         name = action.external_event_name
         if self._buffered[name]:
             self._buffered[name].popleft()
-            return _finished()
+            return _finished_task()
         # Waiters form a stack: the newest one receives the event. Waiters that a WhenAny abandoned therefore
         # never receive one.
         self._waiting[name].append(task := HostTask())
@@ -251,7 +251,7 @@ class _Replay:
     @_begin.register
     def _(self, action: ContinueAsNew) -> HostTask:
         self.continue_as_new = action.input
-        return _finished()
+        return _finished_task()
 
     @_begin.register
     def _(self, action: Unsupported) -> HostTask:
@@ -322,7 +322,7 @@ class _Replay:
             )
 
 
-def _finished() -> HostTask:
+def _finished_task() -> HostTask:
     task = HostTask()
     task.finish()
     return task

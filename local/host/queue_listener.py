@@ -77,7 +77,7 @@ class QueueListener:
         """
         pause_s = SHORTEST_PAUSE_S
         while True:
-            count = await self._take()
+            count = await self._start_calls()
             pause_s = SHORTEST_PAUSE_S if count else min(pause_s * 2, self._options.max_polling_interval_s)
             await asyncio.sleep(pause_s if not count else 0)
 
@@ -92,7 +92,7 @@ class QueueListener:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    async def _take(self) -> int:
+    async def _start_calls(self) -> int:
         await self._worker.ready()
         free = BATCH_SIZE - len(self._handling)
         if free <= 0:

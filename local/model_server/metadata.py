@@ -54,9 +54,9 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
     title = _find_title(text, filename)
     return {
         "title": title,
-        "author": _labelled(_AUTHOR, top),
+        "author": _find_label(_AUTHOR, top),
         "document_type": _find_type(title, filename, top),
-        "department": _labelled(_DEPARTMENT, top),
+        "department": _find_label(_DEPARTMENT, top),
         "date": _find_date(top, filename),
         "language": _find_language(text),
         "tags": list[JsonValue](find_tags(f"{title}\n{text}")),
@@ -83,7 +83,7 @@ def find_tags(text: str) -> list[str]:
     return [spoken[term] for term, _ in Counter(stem(word) for word in words).most_common(MAX_TAGS)]
 
 
-def _labelled(pattern: str, top: str) -> str | None:
+def _find_label(pattern: str, top: str) -> str | None:
     match = re.search(pattern, top, re.IGNORECASE | re.MULTILINE)
     return match[1].strip(" .*_#") if match else None
 

@@ -30,14 +30,16 @@ def next_questions(question: str, answer: str, documents: Sequence[Document]) ->
         (document.filename, heading)
         for document in documents
         if document.doc_id in cited and document.filename
-        for heading in _unused(document, [quote for doc_id, quote in quotes if doc_id == document.doc_id])
+        for heading in _unused_headings(
+            document, [quote for doc_id, quote in quotes if doc_id == document.doc_id]
+        )
         if not asked & {*topic_stems(heading)}
     )
     texts = [asking.format(*one) for one in dict.fromkeys(headings)][:_MOST]
     return "".join(f'\n\n<follow_up question="{attribute(text)}"/>' for text in texts)
 
 
-def _unused(document: Document, quotes: Sequence[str]) -> Iterator[str]:
+def _unused_headings(document: Document, quotes: Sequence[str]) -> Iterator[str]:
     """Yield the headings of sections that contain none of the quotes, without their numbering."""
     used = {
         block.heading

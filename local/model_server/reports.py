@@ -76,14 +76,14 @@ def _write_comparison(assignment: Assignment, embedder: EmbeddingService) -> Val
 
 
 def _write_evidence(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    backed = _backed(assignment.question, assignment.documents, embedder)
+    backed = _supporting_passages(assignment.question, assignment.documents, embedder)
     claims: list[JsonValue] = [{**_claim(passage), "confidence": BACKED} for passage in backed]
     return {"claims": claims or [{"text": assignment.question, "confidence": UNSUPPORTED, "proofs": []}]}
 
 
 def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
     """Return a WebReport whose claims are the sentences closest to the question, each with its page."""
-    backed = _backed(assignment.question, assignment.pages, embedder)
+    backed = _supporting_passages(assignment.question, assignment.pages, embedder)
     claims: list[JsonValue] = [
         {
             "text": one.statement,
@@ -98,7 +98,9 @@ def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Val
     }
 
 
-def _backed(question: str, documents: list[Document], embedder: EmbeddingService) -> list[Passage]:
+def _supporting_passages(
+    question: str, documents: list[Document], embedder: EmbeddingService
+) -> list[Passage]:
     """Return the passages closest to the question, or an empty list if they don't support an answer."""
     passages = passages_of(documents)
     ranked = rank_passages(question, passages, embedder)

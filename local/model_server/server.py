@@ -131,7 +131,7 @@ class ModelServer:
         delivery = Delivery(envelope, reply, usage, knobs, include_usage)
         call = self.stats.begin_call(task, usage.prompt_tokens)
         if request.stream:
-            return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
+            return StreamingResponse(_count_pieces(delivery, call), media_type="text/event-stream")
         try:
             response = await whole_response(delivery)
         except ApiError:
@@ -209,7 +209,7 @@ class ModelServer:
         return sum(self.embedder.count_tokens(text) for text in texts)
 
 
-async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
+async def _count_pieces(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
     """Yield the events of a stream, and update the number of delivered tokens in `call`."""
     pieces = max(len(delivery.deltas), 1)
     piece_count = 0

@@ -62,14 +62,14 @@ def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: Sampl
     if not reply.answer:
         return [Finding("never completed")]
     return [
-        *_unproved(reply.citations, texts),
+        *_check_citations(reply.citations, texts),
         *_leaks(reply, user),
         *_markup(reply),
         *_misses(reply, expected),
     ]
 
 
-def _unproved(citations: list[dict[str, Any]], texts: SampleTexts) -> list[Finding]:
+def _check_citations(citations: list[dict[str, Any]], texts: SampleTexts) -> list[Finding]:
     findings = []
     for citation in citations:
         place = f"{citation['filename']}, page {citation.get('page_number')}"

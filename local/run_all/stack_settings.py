@@ -84,7 +84,7 @@ def settle_ports(ports: Ports) -> Ports:
     sockets: dict[str, socket.socket] = {}
     try:
         for field in fields(ports):
-            sockets[field.name] = _take(field.name, getattr(ports, field.name))
+            sockets[field.name] = _reserve(field.name, getattr(ports, field.name))
         return Ports(**{name: probe.getsockname()[1] for name, probe in sockets.items()})
     finally:
         for probe in sockets.values():
@@ -106,7 +106,7 @@ def _refuse_twins(chosen: Mapping[str, int]) -> None:
         owners[port] = name
 
 
-def _take(name: str, port: int) -> socket.socket:
+def _reserve(name: str, port: int) -> socket.socket:
     probe = socket.socket()
     # The servers set this option too, so a connection in TIME_WAIT doesn't make the port busy.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -107,11 +107,11 @@ def _junction(node: ast.BoolOp, scope: _Scope) -> Sql:
         parts, word = [_boolean(one, scope) for one in operands], " AND "
     while len(parts) > 1:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
-        parts = [_joined(pair, word) if len(pair) == 2 else pair[0] for pair in pairs]
+        parts = [_join(pair, word) if len(pair) == 2 else pair[0] for pair in pairs]
     return parts[0]
 
 
-def _joined(pair: list[Sql], word: str) -> Sql:
+def _join(pair: list[Sql], word: str) -> Sql:
     left, right = pair
     return Sql(f"({left.text}{word}{right.text})", left.values + right.values)
 

@@ -126,8 +126,8 @@ class _LuceneParser:
             return InField(token["field"], self._operand(self._next(), depth + 1))
         if token["open"]:
             group = self.group(depth + 1)
-            return _boosted(group, self._last["boost"])
-        return _boosted(_leaf(token), token["boost"])
+            return _boost(group, self._last["boost"])
+        return _boost(_leaf(token), token["boost"])
 
     def _next(self) -> re.Match[str]:
         token = _TOKEN.match(self._text, self._at)
@@ -149,5 +149,5 @@ def _leaf(token: re.Match[str]) -> QueryNode:
     return Words(text)
 
 
-def _boosted(node: QueryNode, boost: str | None) -> QueryNode:
+def _boost(node: QueryNode, boost: str | None) -> QueryNode:
     return Boost(node, float(boost)) if boost else node

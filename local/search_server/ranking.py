@@ -131,7 +131,7 @@ def _rank_texts(view: View, resolved: _Asked) -> Ranking:
     query, selection = resolved.query, resolved.selection
     if resolved.order:
         matching = _text_matches(view, query, selection)
-        return Ranking(_ordered(view, resolved, matching), matching)
+        return Ranking(_sort_matches(view, resolved, matching), matching)
     if query is None:
         return Ranking([(int(slot), 1.0) for slot in selection.slots[: resolved.depth]], selection.slots)
     needs_all = resolved.request.count or resolved.request.facets
@@ -180,7 +180,7 @@ def _text_matches(view: View, query: Query | None, selection: Selection) -> Slot
     return slots[selection.mask[slots]]
 
 
-def _ordered(view: View, resolved: _Asked, matching: Slots) -> Scored:
+def _sort_matches(view: View, resolved: _Asked, matching: Slots) -> Scored:
     """Return the first `depth` matches in the requested order, with their text scores."""
     query = resolved.query
     scores: dict[int, float] = {}

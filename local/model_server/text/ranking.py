@@ -77,12 +77,12 @@ def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
     for item in ranked:
         if item.score < share * ranked[0].score or len(chosen) == most:
             break
-        if not any(_says_the_same(item.passage, other) for other in chosen):
+        if not any(_is_near_duplicate(item.passage, other) for other in chosen):
             chosen.append(item.passage)
     return chosen
 
 
-def _says_the_same(one: Passage, other: Passage) -> bool:
+def _is_near_duplicate(one: Passage, other: Passage) -> bool:
     """Return whether two passages make the same statement: equal numbers, and most words of the shorter one
     in the longer one.
     """

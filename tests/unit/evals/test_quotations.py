@@ -8,7 +8,7 @@ from fpdf import FPDF
 
 from evals.evaluation.page_layout import PageLayout, PlacedWord
 from evals.evaluation.question_set import QuestionSet, SourceFile
-from evals.evaluation.quotations import Page, PlainPage, bare, stands_in
+from evals.evaluation.quotations import Page, PlainPage, bare, occurs_on
 from evals.evaluation.source_text import SourceTexts
 
 PAGE = PlainPage(
@@ -30,7 +30,7 @@ PAGE = PlainPage(
     ],
 )
 def test_what_two_honest_readings_differ_in_does_not_count(quote: str) -> None:
-    assert stands_in(quote, PAGE)
+    assert occurs_on(quote, PAGE)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_two_honest_readings_differ_in_does_not_count(quote: str) -> None:
     ],
 )
 def test_another_wording_is_not_verbatim(quote: str) -> None:
-    assert not stands_in(quote, PAGE)
+    assert not occurs_on(quote, PAGE)
 
 
 def pdf(path: Path, *pages: str) -> Path:
@@ -71,8 +71,8 @@ def known(page: Page | None) -> Page:
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     path = pdf(tmp_path / "kites.pdf", "The tail is two metres long.", "Kites fly in any good wind.", "-")
     page = texts_of(SourceFile("kites.pdf", path)).page
-    assert stands_in("tail is two metres", known(page("kites.pdf", 1)))
-    assert not stands_in("tail is two metres", known(page("kites.pdf", 2)))
+    assert occurs_on("tail is two metres", known(page("kites.pdf", 1)))
+    assert not occurs_on("tail is two metres", known(page("kites.pdf", 2)))
     assert page("kites.pdf", 3) is None  # a picture of a page: nobody can tell
     assert page("kites.pdf", 4) is None
     assert page("kites.pdf", None) is None
@@ -89,9 +89,9 @@ def test_other_formats_are_read_whole(tmp_path: Path) -> None:
         SourceFile("c.txt", text="A passage about kites and wings."),
         SourceFile("d.png", tmp_path / "d.png"),
     ).page
-    assert stands_in("Kites & wings, both", known(page("a.html", None)))
-    assert stands_in("tail of two metres", known(page("b.docx", None)))
-    assert stands_in("about kites", known(page("c.txt", 1)))
+    assert occurs_on("Kites & wings, both", known(page("a.html", None)))
+    assert occurs_on("tail of two metres", known(page("b.docx", None)))
+    assert occurs_on("about kites", known(page("c.txt", 1)))
     assert page("d.png", 1) is None
 
 
@@ -105,8 +105,8 @@ def test_a_broken_file_cannot_be_read_and_stops_nothing(tmp_path: Path) -> None:
 
 def test_each_part_of_a_quotation_that_leaves_something_out_must_stand_there() -> None:
     page = PlainPage(bare("The pump runs at 15 bar and weighs 40 kg. It is red."))
-    assert stands_in("The pump runs … It is red.", page)
-    assert not stands_in("The pump runs … It is blue.", page)
+    assert occurs_on("The pump runs … It is red.", page)
+    assert not occurs_on("The pump runs … It is blue.", page)
 
 
 def placed(*rows: tuple[float, float, str]) -> PageLayout:
@@ -141,16 +141,16 @@ COLUMNS = placed(
     ],
 )
 def test_an_eye_goes_from_a_word_to_its_neighbour(quote: str) -> None:
-    assert stands_in(quote, COLUMNS)
+    assert occurs_on(quote, COLUMNS)
 
 
 @pytest.mark.parametrize(
     "quote", ["fly in good Read on", "need a the right column", "Then comes the right", "wind Price"]
 )
 def test_no_eye_leaps_over_a_gap(quote: str) -> None:
-    assert not stands_in(quote, COLUMNS)
+    assert not occurs_on(quote, COLUMNS)
 
 
 def test_lines_of_a_quotation_are_fragments() -> None:
-    assert stands_in("Read on here\nneed a tail", COLUMNS)
-    assert not stands_in("Read on here\nneed no tail", COLUMNS)
+    assert occurs_on("Read on here\nneed a tail", COLUMNS)
+    assert not occurs_on("Read on here\nneed no tail", COLUMNS)

@@ -8,7 +8,7 @@ from shared.evidence.alignment import OMISSION, Block, align, holds_words
 from shared.evidence.words import block_words, quoted_words
 
 
-def stands_in(quote: str, content: str) -> bool:
+def occurs_on(quote: str, content: str) -> bool:
     return align(quote, Block(content)) is not None
 
 
@@ -27,7 +27,7 @@ BLOCK = "The pump runs at 15 bar. Its “safe” limit—set by the maker—is 1
     ],
 )
 def test_the_same_words_in_another_typography_are_verbatim(quote: str) -> None:
-    assert stands_in(quote, BLOCK)
+    assert occurs_on(quote, BLOCK)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_same_words_in_another_typography_are_verbatim(quote: str) -> None:
     ],
 )
 def test_other_words_and_numbers_are_not(quote: str, why: str) -> None:
-    assert not stands_in(quote, BLOCK), why
+    assert not occurs_on(quote, BLOCK), why
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_other_words_and_numbers_are_not(quote: str, why: str) -> None:
     ],
 )
 def test_a_part_of_a_number_or_quantity_is_no_proof(quote: str, content: str) -> None:
-    assert not stands_in(quote, content)
+    assert not occurs_on(quote, content)
 
 
 @pytest.mark.parametrize("quote", ["1", "5", "15", "2023", "| 5 |", "--- | --- |", "........."])
 def test_a_lone_number_or_mere_signs_prove_nothing(quote: str) -> None:
-    assert not stands_in(quote, "1 and 5 and 15, in 2023, | 5 | --- | --- | .........")
+    assert not occurs_on(quote, "1 and 5 and 15, in 2023, | 5 | --- | --- | .........")
 
 
 @pytest.mark.parametrize(
@@ -111,36 +111,36 @@ def test_a_lone_number_or_mere_signs_prove_nothing(quote: str) -> None:
     ],
 )
 def test_what_typesetting_did_is_forgiven(quote: str, content: str) -> None:
-    assert stands_in(quote, content)
+    assert occurs_on(quote, content)
 
 
 def test_a_negation_is_not_cut_off() -> None:
-    assert not stands_in("flammable liquids", "only non-flammable liquids")
-    assert not stands_in("flammable liquids", "only non-\nflammable liquids")
-    assert not stands_in("flammable liquids are", "These are not flammable liquids")
+    assert not occurs_on("flammable liquids", "only non-flammable liquids")
+    assert not occurs_on("flammable liquids", "only non-\nflammable liquids")
+    assert not occurs_on("flammable liquids are", "These are not flammable liquids")
 
 
 def test_a_hyphen_inside_a_line_is_not_forgiven() -> None:
-    assert not stands_in("re-sign the contract", "resign the contract")
-    assert not stands_in("resign the contract", "re-sign the contract")
+    assert not occurs_on("re-sign the contract", "resign the contract")
+    assert not occurs_on("resign the contract", "re-sign the contract")
 
 
 def test_only_words_are_joined_at_the_end_of_a_line() -> None:
-    assert stands_in("see 10- 20 pieces", "see 10-\n20 pieces")
-    assert not stands_in("see 1020 pieces", "see 10-\n20 pieces")
-    assert not stands_in("first second", "first-\n\nsecond")
+    assert occurs_on("see 10- 20 pieces", "see 10-\n20 pieces")
+    assert not occurs_on("see 1020 pieces", "see 10-\n20 pieces")
+    assert not occurs_on("first second", "first-\n\nsecond")
 
 
 def test_a_decimal_is_not_proved_by_its_end() -> None:
-    assert not stands_in("5 percent", "a rate of 3.5 percent")
-    assert not stands_in("a rate of 3", "a rate of 3.5 percent")
-    assert stands_in("a rate of 3", "a rate of 3. Then more.")
+    assert not occurs_on("5 percent", "a rate of 3.5 percent")
+    assert not occurs_on("a rate of 3", "a rate of 3.5 percent")
+    assert occurs_on("a rate of 3", "a rate of 3. Then more.")
 
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_a_whole_paragraph_is_verbatim_between_any_others(middle: str, before: str, after: str) -> None:
     text = f"{before}\n\nSentence 1 {middle} ends here.\n\n{after}"
-    assert stands_in(f"Sentence 1 {middle} ends here.", text)
+    assert occurs_on(f"Sentence 1 {middle} ends here.", text)
 
 
 SENTENCES = (
@@ -198,7 +198,7 @@ def test_a_quotation_may_consist_of_parts_and_is_shown_in_the_blocks_own_words(
     ],
 )
 def test_parts_that_say_something_else_are_refused(quote: str, why: str) -> None:
-    assert not stands_in(quote, SENTENCES), why
+    assert not occurs_on(quote, SENTENCES), why
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_row_is_cited_as_a_row_with_its_header(quote: str) -> None:
     ],
 )
 def test_cells_of_other_rows_and_columns_are_not_put_together(quote: str) -> None:
-    assert not stands_in(quote, TABLE)
+    assert not occurs_on(quote, TABLE)
 
 
 def test_items_and_paragraphs_are_fragments_by_themselves() -> None:
@@ -240,7 +240,7 @@ def test_items_and_paragraphs_are_fragments_by_themselves() -> None:
     found = align("Starting: Open the valve. Vent the casing", Block(listed))
     assert found is not None
     assert found.fragments == ("Starting", "Open the valve", "Vent the casing")
-    assert not stands_in("No pressure See below", listed)
+    assert not occurs_on("No pressure See below", listed)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_items_and_paragraphs_are_fragments_by_themselves() -> None:
     ],
 )
 def test_units_signs_and_case_of_units_count(quote: str, content: str) -> None:
-    assert not stands_in(quote, content)
+    assert not occurs_on(quote, content)
 
 
 WORDS = (
@@ -294,18 +294,18 @@ def test_any_text_can_be_read(content: str, quote: str) -> None:
 
 
 def test_a_quotation_made_to_be_looked_for_everywhere_is_given_up() -> None:
-    assert not stands_in("a … " * 300 + "b is 5 bar", "a, a. " * 2000)
+    assert not occurs_on("a … " * 300 + "b is 5 bar", "a, a. " * 2000)
 
 
 def test_a_step_of_a_list_is_not_given_the_text_of_another() -> None:
     steps = "Step 1: Open the valve\nStep 2: Vent the casing\nStep 3: Close the valve"
-    assert stands_in("Step 2: Vent the casing", steps)
-    assert not stands_in("Step 1: Vent the casing", steps)
-    assert not stands_in("Step 1 … Vent the casing", steps)
+    assert occurs_on("Step 2: Vent the casing", steps)
+    assert not occurs_on("Step 1: Vent the casing", steps)
+    assert not occurs_on("Step 1 … Vent the casing", steps)
 
 
 def test_a_line_that_is_left_out_holds_no_negation() -> None:
-    assert not stands_in(
+    assert not occurs_on(
         "Fair value of hedges … of the group", "Fair value of hedges\nNot that\nof the group"
     )
 
@@ -322,7 +322,7 @@ def test_a_line_that_is_left_out_holds_no_negation() -> None:
     ],
 )
 def test_white_space_between_letters_may_differ(quote: str, content: str) -> None:
-    assert stands_in(quote, content)
+    assert occurs_on(quote, content)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_white_space_between_letters_may_differ(quote: str, content: str) -> Non
     ],
 )
 def test_white_space_between_digits_cells_and_paragraphs_may_not(quote: str, content: str) -> None:
-    assert not stands_in(quote, content)
+    assert not occurs_on(quote, content)
 
 
 @pytest.mark.parametrize(
@@ -355,11 +355,11 @@ def test_white_space_between_digits_cells_and_paragraphs_may_not(quote: str, con
     ],
 )
 def test_a_part_of_a_sentence_that_says_the_same_is_accepted(quote: str, content: str) -> None:
-    assert stands_in(quote, content)
+    assert occurs_on(quote, content)
 
 
 def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
-    assert not stands_in("The liquids are stored", "The liquids are stored not here")
+    assert not occurs_on("The liquids are stored", "The liquids are stored not here")
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
     ],
 )
 def test_words_may_be_left_out_between_parts_that_still_say_the_same(quote: str, content: str) -> None:
-    assert stands_in(quote, content)
+    assert occurs_on(quote, content)
 
 
 @pytest.mark.parametrize(
@@ -410,14 +410,14 @@ def test_words_may_be_left_out_between_parts_that_still_say_the_same(quote: str,
     ],
 )
 def test_words_may_not_be_left_out_where_the_rest_says_something_else(quote: str, content: str) -> None:
-    assert not stands_in(quote, content)
+    assert not occurs_on(quote, content)
 
 
 def test_a_quotation_has_at_most_twelve_parts() -> None:
     sentences = [f"Item {number} works." for number in range(1, 14)]
     content = " Skip this. ".join(sentences)
-    assert stands_in(" ".join(sentences[:12]), content)
-    assert not stands_in(" ".join(sentences), content)
+    assert occurs_on(" ".join(sentences[:12]), content)
+    assert not occurs_on(" ".join(sentences), content)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_rows_are_shown_whole_and_once(quote: str, content: str, shown: str) -> 
     ],
 )
 def test_parts_of_rows_are_not_put_together_with_others(quote: str, content: str) -> None:
-    assert not stands_in(quote, content)
+    assert not occurs_on(quote, content)
 
 
 @pytest.mark.parametrize(
