@@ -52,7 +52,7 @@ def read_events(response: httpx.Response) -> Iterator[Event]:
 
 
 class _Bearer(httpx.Auth):
-    """Bearer authentication that retries once with a new token after a 401."""
+    """Bearer authentication that repeats a request once with a new token after a 401."""
 
     def __init__(self, token: TokenSource) -> None:
         self._token = token
@@ -205,7 +205,9 @@ class Api:
         self.close()
 
     def _has_waited(self, answered: httpx.Response, until: float) -> bool:
-        """Sleep if the response asks for a wait that ends before `until`, and return whether to retry."""
+        """Sleep for the time that the response asks for, unless it would end after `until`. Return whether to
+        retry.
+        """
         retry_after = answered.headers.get("retry-after", "")
         if answered.status_code != _TOO_MANY or not retry_after.isdigit():
             return False

@@ -219,7 +219,9 @@ def _show(asking: Asking, ended: Event) -> int:
 
 
 def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer with picture URLs that a browser can open. The stream doesn't contain them."""
+    """Return the answer with signed picture URLs, which a browser can open. The stream doesn't contain
+    them.
+    """
     try:
         stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
     except CommandError:

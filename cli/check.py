@@ -135,7 +135,7 @@ def _ask_and_verify(trial: _Trial) -> str:
 
 
 def _delete(trial: _Trial) -> str:
-    # The clean-up has a separate time limit, which may end after the deadline of the test.
+    # The clean-up gets at least _CLEARING_S seconds, even after the deadline of the test.
     trial.until = max(trial.until, time.monotonic() + _CLEARING_S)
     try:
         if trial.thread_id:

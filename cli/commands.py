@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., int | None])
 
 
 class Surroundings:
-    """The environment of an invocation: arguments, terminal and, once connected, the client of the app.
+    """The environment of an invocation: the shared options, the terminal and a client of the app.
 
     Args:
         connect: returns a client for the signed-in user; called when a command first needs it.

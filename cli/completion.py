@@ -18,7 +18,9 @@ def print_script(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], ty
 
 
 def complete(instruction: str) -> int:
-    """Print a shell's script (`source_bash`) or completions (`complete_bash`); return the exit code."""
+    """Print a shell's completion script (`source_bash`) or the completions of a command line
+    (`complete_bash`), and return the exit code.
+    """
     get_completion_inspect_parameters()  # this call registers the supported shells
     return shell_complete(typer.main.get_command(app), {}, "groundwork", _VARIABLE, instruction)
 

@@ -79,7 +79,7 @@ def token_for(url: str) -> TokenSource:
 
 
 class _SessionToken:
-    """The token of a session, renewed before it expires and after a 401."""
+    """A source of tokens for a session, which renews its token before it expires and after a 401."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

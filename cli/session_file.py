@@ -18,7 +18,7 @@ Way = Literal["default", "browser", "device-code"]
 
 @dataclass(frozen=True)
 class AzureLogin:
-    """How the session's Entra ID token was obtained, and can be obtained again.
+    """The sign-in method of a session, which is used again to obtain a new Entra ID token.
 
     Attributes:
         way: `default` tries the available identities (Azure CLI, managed identity, environment); the others

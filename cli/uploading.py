@@ -115,8 +115,8 @@ class Uploader:
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
-        """Send one file. If the app refuses it, return a failed outcome instead of raising an error, so that
-        other files are still sent.
+        """Send one file. If the app refuses it, return an outcome with the reason instead of raising an
+        error, so that other files are still sent.
         """
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
