@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 HOST = "127.0.0.1"
 USAGE_ERROR = 2
-GRACE_S = 2  # seconds for replies in progress when the server stops; stalled ones are cut off
+GRACE_S = 2  # time in seconds for replies in progress when the server stops; stalled replies are cut off
 
 
 def bind(port: int) -> socket.socket:
@@ -39,8 +39,8 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         app,
         log_level="error",
         access_log=False,
-        # Clients keep connections open between questions. Closing one earlier would race with the next
-        # request.
+        # Clients keep connections open between questions. Closing a connection earlier would race with its
+        # next request.
         timeout_keep_alive=300,
         timeout_graceful_shutdown=GRACE_S,
     )

@@ -47,7 +47,8 @@ def render_errors() -> str:
     """
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
-        # The first class with a code describes it, because a subclass may have the code of its base class.
+        # A code is described by the first class that has it, because a subclass may inherit the code of its
+        # base class.
         errors.setdefault((error.status, error.code), error)
     lines = []
     for (status, code), error in sorted(errors.items()):

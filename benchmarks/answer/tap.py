@@ -51,7 +51,7 @@ class Taps:
 
     @contextmanager
     def serving(self, ports: dict[str, int]) -> Iterator[dict[str, int]]:
-        """Start a proxy for each server, given as port by name, and yield the ports of the proxies by the
+        """Start a proxy for each server in `ports` (port by name), and yield the ports of the proxies by the
         same names.
         """
         self._thread.start()

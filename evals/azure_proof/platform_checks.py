@@ -16,7 +16,7 @@ from local.run_all.api_client import StreamEvent
 FACT = "What is the maximum operating pressure of the Heron 400?"
 _CONTENT_INDEX = "content-blocks"
 _ODD_HEADER_S = 15.0
-# Maximum time until a warm app sends its first event, which follows the planning.
+# Maximum time in seconds until a warm app has planned the question and sends the first event.
 _FIRST_EVENT_S = 5.0
 _COLD_S = 60.0
 # Number of requests in a burst. The default rate limit is 60 per minute.

@@ -77,7 +77,9 @@ class Caller:
             return list(read_events(connection.getresponse()))
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send a request and return the status and the JSON of the response (None without a body)."""
+        """Send a request. Return the status and the JSON of the response, or None in place of the JSON if the
+        body is empty.
+        """
         content = None if body is None else json.dumps(body)
         with contextlib.closing(self._connection()) as connection:
             connection.request(method, path, body=content, headers=self._headers)

@@ -31,8 +31,8 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
         lifespan="off",
         log_config=None,
         access_log=False,
-        # The Durable client keeps connections open for 15 s. Closing one earlier would race with its next
-        # call, and a failed call makes the client close all its connections.
+        # The Durable client keeps connections open for 15 s. Closing a connection earlier would race with its
+        # next call, and a failed call makes the client close all its connections.
         timeout_keep_alive=120,
         timeout_graceful_shutdown=round(GRACE_S) + 2,
     )

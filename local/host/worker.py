@@ -94,7 +94,7 @@ class WorkerApp:
         context = decode(function.trigger_parameter, trigger, {})
         call = functools.partial(function.call, **{function.trigger_parameter.name: context})
         try:
-            # The orchestrator runs in a thread, so that one that blocks by mistake doesn't block the worker.
+            # The orchestrator runs in a thread, so that blocking code in it doesn't block the worker.
             state = await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except Exception as error:  # noqa: BLE001  # raised by the SDK if an orchestration failed
             return JSONResponse({"error": str(error), "details": ""})
@@ -105,7 +105,7 @@ class WorkerApp:
 
         async def send_if_reached(message: Any) -> None:
             if not call["reached"]:
-                await _never()  # the extension has no such route, so the real worker would wait forever too
+                await _never()  # the extension has no such route, so the real worker would also wait forever
             await send(message)
 
         hidden = {CALL_HEADER.encode(), KEY_HEADER.encode()}

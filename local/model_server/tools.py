@@ -39,7 +39,9 @@ _ANY_TOOL = FunctionSpec(name="search", parameters={"properties": {"query": {}}}
 
 @dataclass(frozen=True)
 class Assignment:
-    """The task of a sub-agent with its material: all documents named, with or without text, and web pages."""
+    """The task of a sub-agent with the material in its messages: all documents that they name, with or
+    without text, and web pages.
+    """
 
     question: str
     documents: list[Document]

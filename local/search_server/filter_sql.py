@@ -254,8 +254,8 @@ def _lambda(node: ast.CollectionLambda, scope: _Scope) -> Sql:
 
 
 def _slots_with(field: Field, condition: Sql, *, negated: bool) -> Sql:
-    """Return a condition that a document has an element satisfying `condition`. With `negated`, it must have
-    none.
+    """Return a condition that is true for documents with an element that satisfies `condition` or, with
+    `negated`, for documents without such an element.
     """
     word = "NOT IN" if negated else "IN"
     chosen = f"SELECT elements.slot FROM elements WHERE elements.field = ? AND {condition.text}"  # noqa: S608 - bound values

@@ -94,8 +94,8 @@ class Operand:
 
 
 def compare(operand: Operand, operator: str, value: SqlValue) -> Sql:
-    """Return the SQL comparison of an operand and a value. `IS` and `IS NOT` compare NULL as a value; all
-    others are false for NULL.
+    """Return the SQL comparison of an operand and a value. `IS` and `IS NOT` treat NULL as a value; all other
+    operators are false for NULL.
     """
     condition = f"{operand.sql} {operator} ?"
     return Sql(

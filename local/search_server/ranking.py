@@ -26,8 +26,8 @@ Scored = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranked result. `hits` are best first and at least as deep as requested. `matching` contains all
-    matches if the request needs them.
+    """A ranked result. `hits` are ordered best first and reach at least the requested depth. `matching`
+    contains all matches if the request needs them.
     """
 
     hits: Scored

@@ -31,7 +31,9 @@ _CACHE_KIB = 65_536  # enough for the columns of 100,000 blocks and the pages of
 
 
 class IndexStore:
-    """Access to the file of one index: many readers, and one writer at a time, which the caller ensures."""
+    """Access to the file of one index, for many readers and one writer. The caller must ensure that writes
+    don't overlap.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -32,8 +32,8 @@ def text_name(field: Field) -> str:
 
 
 class TextIndex:
-    """A text index with one writer at a time, which the caller ensures. Searchers are snapshots that threads
-    can share.
+    """A text index for one writer at a time, which the caller must ensure. Its searchers are snapshots that
+    threads can share.
     """
 
     def __init__(self, schema: Schema) -> None:

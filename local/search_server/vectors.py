@@ -47,8 +47,8 @@ class VectorRows:
 
 
 class VectorColumn:
-    """The growing vectors of one field, with one writer at a time. Snapshots from `rows()` can be shared by
-    threads.
+    """The growing vectors of one field. The caller must ensure that writes don't overlap; threads can share
+    snapshots from `rows()`.
     """
 
     def __init__(self, dimensions: int) -> None:

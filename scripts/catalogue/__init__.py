@@ -1,3 +1,3 @@
-"""Descriptions for the tables in docs/ of names for which the code has no description. Tests compare the
-names with the code.
+"""Descriptions of headers, limits, log events, run events and stores, for the tables in docs/. Tests compare
+the names with the code.
 """

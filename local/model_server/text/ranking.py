@@ -32,8 +32,8 @@ MAX_EMBEDDED = 24  # maximum number of passages per question; embedding them tak
 K1 = 1.2  # the usual value of this BM25 parameter; unmeasured
 B = 0.5  # lower than the usual 0.75, which favours fragments if texts are single sentences
 BLOCK_ORDER_WEIGHT = (
-    # Unmeasured weight of a block's position; early passages may be embedded even if they share no word with
-    # the question.
+    # Weight of a block's position (unmeasured). It lets early passages be embedded even if they share no word
+    # with the question.
     0.5
 )
 # Two passages count as the same statement if they share at least this part of their words.

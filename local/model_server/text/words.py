@@ -69,7 +69,8 @@ def words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return a word without accents and its ending, which is enough to match English and German inflections.
+    """Return a word without accents and without its ending. This is enough to match inflected forms in
+    English and German.
 
     Numbers and words with digits are unchanged: "2023" must not match "202".
     """
