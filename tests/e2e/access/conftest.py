@@ -14,7 +14,7 @@ from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings
 from tests.e2e.stack_services import services_of
 
 
-@pytest.fixture(name="world", scope="session")
+@pytest.fixture(name="world", scope="package")  # an idle stack takes 4 % of a core
 def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessCorpus]:
     """Yield the stack with all papers, and with data created by every person."""
     folder = tmp_path_factory.mktemp("access")

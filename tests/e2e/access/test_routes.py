@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE
-from tests.e2e.access.probes import run_of
+from tests.e2e.access.probes import Probe, run_of
 from tests.e2e.access.routes import ROUTES, routes_of_the_app
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
@@ -23,9 +23,20 @@ WITHOUT_IDENTITY = {
 }  # decision 0065
 
 
-@pytest.mark.parametrize("route", routes_of_the_app())
-def test_a_route_gives_what_the_oracle_says(world: AccessCorpus, route: str) -> None:
-    ROUTES[route](world)
+def probes_of_the_app() -> dict[Probe, str]:
+    """Return every probe with the operations that it checks, separated by commas."""
+    routes: dict[Probe, list[str]] = {}
+    for route in routes_of_the_app():
+        routes.setdefault(ROUTES[route], []).append(route)
+    return {probe: ", ".join(checked) for probe, checked in routes.items()}
+
+
+CHECKS = probes_of_the_app()
+
+
+@pytest.mark.parametrize("probe", CHECKS.keys(), ids=CHECKS.values())
+def test_a_route_gives_what_the_oracle_says(world: AccessCorpus, probe: Probe) -> None:
+    probe(world)
 
 
 def forged_principal() -> str:
