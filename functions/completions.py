@@ -319,7 +319,7 @@ async def _complete_response(completion: _Completion) -> Response:
     else:
         return json_response(_error_of(view), status_of(view.error_type) if view.error else 504, headers)
     whole = completion.choice("chat.completion", message, _finish_of(view))
-    return json_response({**whole, "usage": _usage(view), "groundwork": _own(view)}, headers=headers)
+    return json_response({**whole, "usage": _usage(view), "groundwork": _extra_fields(view)}, headers=headers)
 
 
 async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
@@ -350,7 +350,7 @@ async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
         yield _data(_error_of(view))
         return
     end = completion.choice(_CHUNK, {}, _finish_of(view))
-    yield _data({**end, "groundwork": _own(view)})
+    yield _data({**end, "groundwork": _extra_fields(view)})
     if completion.tells_usage:
         yield _data({**end, "choices": [], "usage": _usage(view)})
     yield b"data: [DONE]\n\n"
@@ -407,7 +407,7 @@ def _usage(view: RunView) -> dict[str, int]:
     return {"prompt_tokens": total - output_tokens, "completion_tokens": output_tokens, "total_tokens": total}
 
 
-def _own(view: RunView) -> dict[str, Any]:
+def _extra_fields(view: RunView) -> dict[str, Any]:
     """Return the run fields that OpenAI's protocol has no equivalent for: ids, status, citations and
     abstention.
     """

@@ -128,7 +128,7 @@ OwnDocument = Annotated[DocumentState, Depends(own_document)]
     "/api/documents",
     **contract(
         "The caller's readable documents",
-        json_reply(200, "Documents in progress or failed first, then the newest.", DocumentList),
+        json_reply(200, "A page of documents. Documents in progress or failed come first.", DocumentList),
         errors=(InvalidQueryError,),
     ),
 )
@@ -183,7 +183,7 @@ async def get_document(req: Request, doc_id: DocId, user: Caller, services: Read
     "/api/documents/{doc_id}/content",
     **contract(
         "The file",
-        Reply(200, "All of it.", ((PDF, None), (BYTES, None)), ("ETag", "Accept-Ranges")),
+        Reply(200, "The whole file.", ((PDF, None), (BYTES, None)), ("ETag", "Accept-Ranges")),
         Reply(
             206,
             "The requested bytes.",
@@ -270,17 +270,23 @@ async def correct_document(
     ),
 )
 async def change_access(
-    req: Request, state: OwnDocument, wanted: AccessChange, *, user: Caller, services: Ready, client: Durable
+    req: Request,
+    state: OwnDocument,
+    change: AccessChange,
+    *,
+    user: Caller,
+    services: Ready,
+    client: Durable,
 ) -> Response:
     """Replace the access list of a document. The new list applies from the next query, without another
     ingestion.
     """
     await _require_match(req, state, user, services)
-    kept = state.wanted_rights.acl
-    acl = await with_ids(wanted.acl, user, services.directory, services.settings, current=kept)
-    wanted = wanted.model_copy(update={"acl": acl})
+    current_acl = state.wanted_rights.acl
+    acl = await with_ids(change.acl, user, services.directory, services.settings, current=current_acl)
+    change = change.model_copy(update={"acl": acl})
     is_behind = await changes.change_access(
-        state, wanted, services, only_unchanged=is_conditional(req.headers)
+        state, change, services, only_unchanged=is_conditional(req.headers)
     )
     await note_act(req, user, services, access_action(acl), state.doc_id)
     if is_behind:

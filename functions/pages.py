@@ -346,7 +346,9 @@ async def get_document_page_image(
     "/api/documents/{doc_id}/readable",
     **contract(
         "The complete text, in parts",
-        Reply(200, "A part.", ((HTML, None), (JSON, page_models.ReadableView), (MARKDOWN, None))),
+        Reply(
+            200, "One part of the text.", ((HTML, None), (JSON, page_models.ReadableView), (MARKDOWN, None))
+        ),
     ),
 )
 async def get_readable_document(

@@ -23,10 +23,10 @@ async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
     try:
         await reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
     finally:
-        await _tell_poison()
+        await _warn_of_poison()
 
 
-async def _tell_poison() -> None:
+async def _warn_of_poison() -> None:
     """Log the number of messages in each poison queue, so that an alert can fire. The messages stay until an
     operator removes them.
     """

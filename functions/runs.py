@@ -184,7 +184,7 @@ async def delete_feedback(run_id: RunId, user: Caller, services: Ready) -> Respo
     "/api/runs/{run_id}/openings",
     **contract(
         "Report that the source of a citation was opened",
-        Reply(204, "Counted once."),
+        Reply(204, "The opening has been counted."),
     ),
 )
 async def post_opening(run_id: RunId, body: SourceOpened, user: Caller, services: Ready) -> Response:

@@ -85,7 +85,7 @@ router = APIRouter(tags=["Search"], route_class=ApiRoute)
     "/api/search",
     **contract(
         "Passages and figures for a query, without an answer",
-        json_reply(200, "What was found, best first.", SearchResults),
+        json_reply(200, "Passages and pictures, best match first.", SearchResults),
         errors=(InvalidQueryError,),
         costs=True,
     ),
@@ -99,7 +99,7 @@ async def search(req: Request, body: SearchBody, user: Caller, services: Ready) 
     "/api/search",
     **contract(
         "Passages and figures for a query, with filters as query parameters",
-        json_reply(200, "What was found, best first.", SearchResults),
+        json_reply(200, "Passages and pictures, best match first.", SearchResults),
         errors=(InvalidQueryError,),
         costs=True,
     ),

@@ -106,7 +106,7 @@ async def get_page_asset(req: Request, asset: AssetName) -> Response:
     "/api/site",
     **contract(
         "Limits and supported formats",
-        json_reply(200, "The same limits for all callers.", SiteView),
+        json_reply(200, "Limits and file formats.", SiteView),
         is_open=True,
     ),
 )

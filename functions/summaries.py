@@ -162,7 +162,7 @@ async def cancel_summary(
     "/api/summaries/{summary_id}",
     **contract(
         "Delete a summary and all data derived from it",
-        Reply(204, "It is gone."),
+        Reply(204, "The summary has been deleted."),
     ),
 )
 async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) -> Response:
@@ -235,7 +235,7 @@ async def _start(record: RunRecord, summary_request: _SummaryRequest, *, is_know
     try:
         await instances.start("document_summary", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
-        # Otherwise the stored summary would appear to run forever. The client raises no specific
+        # Close the stored summary, which would otherwise seem to run forever. The client raises no specific
         # error.
         await close_dead_run(run_id, "The summary could not be started.", services)
         raise

@@ -39,7 +39,7 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
     "/api/threads/{thread_id}/files",
     **contract(
         "Add a file to a conversation",
-        json_reply(202, "It is stored, and is being read.", ThreadFile, "Location"),
+        json_reply(202, "The file is stored and is being ingested.", ThreadFile, "Location"),
         errors=(NotFoundError, ConflictError, BadDocumentError),
         form=ThreadFileForm,
         headers=KeyHeaders,
@@ -126,7 +126,7 @@ async def get_thread_files(thread_id: ThreadId, user: Caller, services: Ready) -
     "/api/threads/{thread_id}/files/{doc_id}",
     **contract(
         "Remove a file from a conversation, with the answers that may quote it",
-        json_reply(200, "It is removed.", RemovedFile),
+        json_reply(200, "The file has been removed.", RemovedFile),
         errors=(NotFoundError, ConflictError, DocumentNotFoundError),
     ),
 )

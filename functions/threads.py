@@ -90,11 +90,11 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
         await count_call(req, user, services)
         thread_id = claimed.resource_id if claimed else key.resource_id
         if body.branch:
-            made = await branch_thread(body.branch, body.title, user, services, thread_id)
+            thread = await branch_thread(body.branch, body.title, user, services, thread_id)
         else:
-            made = await new_thread(body.title, user, services.threads, thread_id)
+            thread = await new_thread(body.title, user, services.threads, thread_id)
         await finish(claimed, services.idempotency)
-        return made
+        return thread
 
     thread = await idempotent(key, make, find)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
@@ -148,7 +148,7 @@ async def patch_thread(
     "/api/threads/{thread_id}",
     **contract(
         "Delete a thread and all data derived from it",
-        Reply(204, "It is deleted."),
+        Reply(204, "The thread has been deleted."),
         errors=(ConflictError,),
         headers=IfMatchHeaders,
     ),

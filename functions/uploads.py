@@ -55,7 +55,7 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
     "/api/documents",
     **contract(
         "Upload a file through the app",
-        json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
+        json_reply(202, "The document is stored and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, DocumentExistsError, BadDocumentError, DocumentNotFoundError),
         form=requests.UploadForm,
         headers=KeyHeaders,
@@ -98,9 +98,9 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
 
     async def make(claimed: KeyClaim | None, _: UploadTicket | None) -> UploadTicket:
         await admit_document(req, user, services)
-        made = await make_ticket(request, user, services)
+        ticket = await make_ticket(request, user, services)
         await finish(claimed, services.idempotency)
-        return made
+        return ticket
 
     ticket = await idempotent(Key(req, request, user, services, resource_id=doc_id), make, find)
     await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
@@ -111,14 +111,14 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     "/api/documents/import",
     **contract(
         "Import a web page as a document",
-        json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
+        json_reply(202, "The document is stored and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
         headers=KeyHeaders,
         costs=True,
     ),
 )
 async def import_page(
-    req: Request, asked: ImportRequest, user: Caller, services: Ready, client: Durable
+    req: Request, body: ImportRequest, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """Import a public web page as a document of the caller. If the page was imported before, it becomes a new
     version.
@@ -134,14 +134,14 @@ async def import_page(
 
     async def make(claimed: KeyClaim | None, _: DocumentState | None) -> DocumentState:
         await admit_document(req, user, services)
-        page = await fetch_for_import(asked, pages)
-        request = await _with_ids(upload_of(asked, page), user, services)
+        page = await fetch_for_import(body, pages)
+        request = await _with_ids(upload_of(body, page), user, services)
         state = await receive(request, content_of(page), user, services)
         await start_ingestions(client, services)
         await finish(claimed, services.idempotency, resource_id=state.doc_id)
         return state
 
-    state = await idempotent(Key(req, asked, user, services, resource_id=""), make, find)
+    state = await idempotent(Key(req, body, user, services, resource_id=""), make, find)
     return await _accept_response(req, state, user, services)
 
 

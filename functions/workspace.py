@@ -34,7 +34,7 @@ async def get_workspace(user: Caller, services: Ready) -> Response:
     "/api/workspace/{file}",
     **contract(
         "A file that an agent wrote",
-        Reply(200, "All of it.", ((BYTES, None),), ("ETag",)),
+        Reply(200, "The whole file.", ((BYTES, None),), ("ETag",)),
         errors=(InvalidQueryError, DocumentNotFoundError, ConflictError),
     ),
 )
@@ -48,7 +48,7 @@ async def get_workspace_file(file: FileName, user: Caller, services: Ready) -> R
     "/api/workspace/{file}",
     **contract(
         "Delete a file that an agent wrote",
-        Reply(204, "It is gone."),
+        Reply(204, "The file has been deleted."),
         errors=(InvalidQueryError, DocumentNotFoundError),
     ),
 )

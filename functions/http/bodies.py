@@ -218,7 +218,7 @@ class FileForm:
         self._part.filename = _filename(disposition, options)
         if self._part.filename is not None:
             if self._part.name != "file":
-                raise CallerError(f"The part with the file is named {self._part.name[:40]!r}.", _FORM_HINT)
+                raise CallerError(f"The file part has the name {self._part.name[:40]!r}.", _FORM_HINT)
             self.filename = self._part.filename
             self._file_state = "open"
 

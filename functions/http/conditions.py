@@ -86,7 +86,10 @@ def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
     if matched[1] and matched[2] and int(matched[2]) < first:
         return None
     if first > last:
-        raise RangeError(f"The file has {size_bytes} bytes.", "Request a range within the file.")
+        raise RangeError(
+            f"The range starts after the end of the file, which has {size_bytes} bytes.",
+            "Request a range within the file.",
+        )
     return ByteSpan(first=first, length=last - first + 1)
 
 

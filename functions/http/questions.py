@@ -68,7 +68,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _StoredRun:
     """A run that has been stored. `log` is the start of its journal, or None if an earlier request
     wrote it.
     """
@@ -100,11 +100,13 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         holds=question.key_holds,
     )
 
-    async def find(claimed: KeyClaim) -> _Begun | None:
+    async def find(claimed: KeyClaim) -> _StoredRun | None:
         record = await services.runs.get(claimed.resource_id)
-        return None if record is None else _Begun(record.run_id, None, is_running=record.status == "running")
+        return (
+            None if record is None else _StoredRun(record.run_id, None, is_running=record.status == "running")
+        )
 
-    async def make(claimed: KeyClaim | None, existing: _Begun | None) -> _Begun:
+    async def make(claimed: KeyClaim | None, existing: _StoredRun | None) -> _StoredRun:
         if existing is not None:
             return existing
         run_id = claimed.resource_id if claimed else key.resource_id
@@ -113,7 +115,7 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         # The context manager closes the run if it can't be started.
         async with complete_key(claimed, services.idempotency):
             await (_start_late if is_repeat else _start)(run_id, question)
-        return _Begun(run_id, first_slice)
+        return _StoredRun(run_id, first_slice)
 
     question_run = await idempotent(key, make, find)
     if question_run.is_running:
@@ -157,7 +159,8 @@ async def _start(run_id: str, question: Question) -> None:
         if await _is_known(run_id, question):
             return  # a concurrent request with the same key has started the run
 
-        # Otherwise the stored run would appear to run forever. The client raises no specific error.
+        # Close the stored run, which would otherwise seem to run forever. The client raises no specific
+        # error.
         await close_dead_run(run_id, "The run could not be started.", question.services)
         raise
 

@@ -48,7 +48,7 @@ async def readable_figure(
     blob = await services.blobs.properties(WORK, blob_names[file_name]) if file_name in blob_names else None
     if blob is None:
         raise DocumentNotFoundError(
-            f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
+            f"The document {doc_id[:64]!r} has no figure {name[:80]!r}.",
             "The figure may belong to an older version, or you may not read the document.",
         )
     return blob

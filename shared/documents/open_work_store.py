@@ -99,8 +99,8 @@ class OpenWorkStore:
         entity = await self._table.get(_ADMISSION, _PLACES_ROW)
         if entity is None:
             return Admission()
-        found = Admission.from_stored(str(entity["content"]))
-        return found.model_copy(update={"revision": revision_of(entity)})
+        admission = Admission.from_stored(str(entity["content"]))
+        return admission.model_copy(update={"revision": revision_of(entity)})
 
     async def admit(self, admission: Admission) -> Admission:
         """Replace the stored list of documents that are being ingested. Raises `ConflictError` if another
@@ -118,11 +118,11 @@ class OpenWorkStore:
 
     async def second_looks(self, before: datetime) -> list[SecondLook]:
         """Return the documents with an ingestion that was fenced off at or before the given time."""
-        found = [
+        looks = [
             SecondLook.from_stored(str(row["content"])).model_copy(update={"revision": revision_of(row)})
             async for row in self._table.query(f"PartitionKey eq '{_SECOND_LOOKS}'")
         ]
-        return [look for look in found if look.fenced_at <= before]
+        return [look for look in looks if look.fenced_at <= before]
 
     async def forget_second_look(self, look: SecondLook) -> None:
         """Delete the record of an ingestion that was fenced off. If another ingestion was fenced off since it

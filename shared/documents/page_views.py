@@ -91,7 +91,7 @@ def shown_parts(outline: Outline, page_number: int) -> range:
     has_pages = outline.page_count is not None or outline.last_page > 0
     page_count = _page_count(outline) if has_pages else len(outline.parts)
     if page_number > page_count:
-        raise NotFoundError(f"There is no page {page_number}.", f"Its last page is {page_count}.")
+        raise NotFoundError(f"There is no page {page_number}.", f"The last page is {page_count}.")
     return parts_of_page(outline, page_number) if has_pages else range(page_number - 1, page_number)
 
 

@@ -11,7 +11,7 @@ from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, has_own_sidecar, hints_of, is_sidecar
 from shared.documents.state import DocumentState, Rights
 from shared.ingestion.models import Accepted
-from shared.ingestion.rights import apply_newest, are_of_shown, read_rights
+from shared.ingestion.rights import apply_newest, apply_to_published, read_rights
 from shared.ingestion.row_changes import apply_corrections
 from shared.ingestion.services import IngestionServices
 from shared.ingestion.task import (
@@ -43,7 +43,7 @@ async def accept(task: IngestTask) -> Accepted:
     if await task.blobs.properties(DOCUMENTS, blob_name) is None and not await mark_deleted(
         task.doc_id, task.documents
     ):
-        if not await task.end_nothing():
+        if not await task.end_without_document():
             raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
     state = await task.acquire()
@@ -51,7 +51,7 @@ async def accept(task: IngestTask) -> Accepted:
     # another ingestion follows this one.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
-        return Accepted(outcome="gone", **task.looked)
+        return Accepted(outcome="gone", **task.observed_values)
     return await _compare_blob(task, reset_after_deletion(state), properties)
 
 
@@ -88,7 +88,7 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         # The app writes the access list before the file. Without an access list, the file came through an
         # upload URL that outlived the erasure of its sender, so it must not become a document.
         await task.blobs.delete(DOCUMENTS, blob_name)
-        return Accepted(outcome="gone", **task.looked)
+        return Accepted(outcome="gone", **task.observed_values)
     state = await _compare_hints(task, state, blob_name)
     content_changed = _needs_ingestion(state, properties, services.settings)
     # Copy a narrower access list to the index rows even if the ingestion is about to replace them. Rows whose
@@ -96,7 +96,7 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
     copies_lag = state.rows_outdated and not content_changed
     # An unpublished file must not widen the access to the published version. Narrower access needs no action
     # here: queries already honour `wanted_rights` in the document's row.
-    is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
+    is_shown = state.content_hash != "" and apply_to_published(properties, sidecar_etag, state)
     rights_changed = is_shown and (state.rights != rights or copies_lag)
     is_changed = content_changed or rights_changed
     small = content_changed and is_small(blob_name, properties.size_bytes)
@@ -106,7 +106,7 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
         begin = partial(_begin, looked_at=state.wanted_rights, read=read, etag=properties.etag)
         state = await task.update(
-            lambda current: queued(begin(current)) if content_changed else begin(current)
+            lambda current: reset_to_queued(begin(current)) if content_changed else begin(current)
         )
     # If the content changed, the ingestion that follows writes the corrections.
     if state.has_unshown_corrections and not content_changed:
@@ -119,7 +119,7 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         content_changed=content_changed,
         rights_changed=rights_changed,
         small=small,
-        **task.looked,
+        **task.observed_values,
     )
 
 
@@ -199,7 +199,7 @@ def number_of(state: DocumentState, version_key: str) -> int:
     return state.version if version_key == state.version_key else state.begun_version
 
 
-def queued(state: DocumentState) -> DocumentState:
+def reset_to_queued(state: DocumentState) -> DocumentState:
     """Return the state with the status "queued" and without the results of the last ingestion.
 
     The reason for a failure is kept in `tried_reason` and `tried_failure`.

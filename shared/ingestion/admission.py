@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.documents.ids import ingestion_id
 from shared.documents.open_work import Admission, OpenWork, Place
-from shared.ingestion.admission_rules import admitted
+from shared.ingestion.admission_rules import assign_places
 from shared.ingestion.models import IngestRequest, WatchMessage
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import ConflictError, DependencyError
@@ -140,7 +140,7 @@ class Admissions:
         backlog = await self._open.backlog(is_fresh=is_fresh)
         is_asked = await self._open.is_asked()
         while True:
-            assigned = admitted(backlog, occupied, is_asked=is_asked, now=datetime.now(UTC))
+            assigned = assign_places(backlog, occupied, is_asked=is_asked, now=datetime.now(UTC))
             rows = [await self._open.get(place.doc_id) for place in assigned]
             if None not in rows:
                 return assigned

@@ -17,7 +17,7 @@ FIRST_LOOK = timedelta(seconds=1)
 _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
 
-def admitted(
+def assign_places(
     backlog: Collection[OpenWork], occupied: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
     """Return new places for documents of the backlog, in addition to the occupied ones.

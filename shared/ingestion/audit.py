@@ -13,7 +13,7 @@ from shared.ingestion.inventory import (
     compare,
     compare_blocks,
     fitting_window,
-    shown_place,
+    place_in_report,
     take_inventory,
 )
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, UnreadableDocument
@@ -40,7 +40,7 @@ async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),
         *_of_figures(inventory, files),
-        *_of_leftovers(inventory, files),
+        *_leftover_differences(inventory, files),
     ]
     return AuditReport(
         agrees=not differences,
@@ -93,7 +93,7 @@ def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Di
             yield seen.difference("figures_orphaned", f"{orphaned} pictures belong to no block.")
 
 
-def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
+def _leftover_differences(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
     """Yield one difference for each document that has leftover files from a deletion, an old version or a
     failed ingestion.
     """
@@ -106,7 +106,7 @@ def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[
         current_files = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - current_files):
             detail = f"{left} files of other versions or of an ended ingestion remain."
-            place = shown_place(seen.name) if seen else doc_id
+            place = place_in_report(seen.name) if seen else doc_id
             yield Difference(kind="work_left", place=place, detail=detail)
 
 

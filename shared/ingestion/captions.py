@@ -45,20 +45,20 @@ async def caption(task: IngestTask, figures: Sequence[Figure], original: Origina
     async def caption_one(figure: Figure) -> Caption:
         async with slots:
             content = await figure_store.picture(task.blobs, task.folder, figure.key)
-            made = copied.get(figure.key)
-            if made is None:
-                text = await _by_model(task, figure, content)
-                made = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
-            await figure_store.put_caption(task.blobs, task.folder, figure.key, content, made)
-        return made
+            new_caption = copied.get(figure.key)
+            if new_caption is None:
+                text = await _ask_model(task, figure, content)
+                new_caption = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
+            await figure_store.put_caption(task.blobs, task.folder, figure.key, content, new_caption)
+        return new_caption
 
     replies = await asyncio.gather(*map(caption_one, open_figures), return_exceptions=True)
-    made = [
+    new_captions = [
         reply
         for figure, reply in zip(open_figures, replies, strict=True)
         if isinstance(reply, Caption) and figure.key not in copied
     ]
-    calls = sum(reply.by_model for reply in made)
+    calls = sum(reply.by_model for reply in new_captions)
     task.used = task.used.plus(Usage(captions=calls))
     task.model_calls["captioning"] += calls
     await task.update()
@@ -73,7 +73,7 @@ def new_figures(parsed: ParsedFile, changes: BlockChanges) -> tuple[Figure, ...]
     return tuple(parsed.figures[position - first] for position in changes.new if position >= first)
 
 
-async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
+async def _ask_model(task: IngestTask, figure: Figure, content: bytes) -> str:
     """Return a caption written by the model, at most `MAX_CAPTION_CHARS` long. If the model fails on the last
     attempt, return "".
     """

@@ -131,7 +131,7 @@ async def change_access(
     await write_rights(state.blob_name, rights, services.blobs, only_over=only_over)
     if await services.blobs.properties(DOCUMENTS, state.blob_name) is None:
         raise DocumentNotFoundError(
-            f"The file of {state.filename!r} is gone.", "The document has just been deleted."
+            f"The file {state.filename!r} no longer exists.", "The document has just been deleted."
         )
     return await apply_newest(state.blob_name, services)
 
@@ -168,7 +168,7 @@ async def correct(
     change = await change_row(state.doc_id, documents, changed)
     if change is None:
         raise DocumentNotFoundError(
-            f"The file of {state.filename!r} is gone.", "The document has just been deleted."
+            f"The file {state.filename!r} no longer exists.", "The document has just been deleted."
         )
     if change.before.is_open:
         # The ingestion in progress publishes the corrections, or another ingestion follows it.

@@ -391,7 +391,7 @@ def figures_of(elements: Sequence[Element]) -> list[Figure]:
                 key=picture.key,
                 place=position,
                 label=element.text[:_MAX_LABEL_CHARS],
-                context=_context(elements, position),
+                context=_surrounding_text(elements, position),
                 words=picture.words[:_MAX_WORDS_CHARS],
                 heading_path=HEADING_SEPARATOR.join(path)[:_MAX_PATH_CHARS],
                 page_number=element.page_number,
@@ -417,16 +417,16 @@ def caption_by_rule(figure: Figure) -> str:
     return short or f"A figure{place}."
 
 
-def _context(elements: Sequence[Element], position: int) -> str:
+def _surrounding_text(elements: Sequence[Element], position: int) -> str:
     """Return the text before and after an element on its page. Each part is shortened to `_CONTEXT_CHARS`
     characters.
     """
-    before = _texts(elements[position - 1 :: -1] if position else [], elements[position])
-    after = _texts(elements[position + 1 :], elements[position])
+    before = _texts_near(elements[position - 1 :: -1] if position else [], elements[position])
+    after = _texts_near(elements[position + 1 :], elements[position])
     return "\n".join([*reversed(before), *after])
 
 
-def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
+def _texts_near(elements: Sequence[Element], figure: Element) -> list[str]:
     """Return the texts next to a figure on its page, nearest first, until the character limit is reached."""
     words = figure.picture.words if figure.picture else ""
     texts: list[str] = []

@@ -2,7 +2,7 @@
 original.
 
 A moved file is a copy whose original is deleted afterwards, so its owner's corrections move to the new name.
-If the original is deleted first, `take_corrections` moves them; otherwise `steps.remove` does, using
+If the original is deleted first, `adopt_corrections` moves them; otherwise `steps.remove` does, using
 `is_new_name`.
 """
 
@@ -154,7 +154,7 @@ async def vectors_of(
     return vectors
 
 
-async def take_corrections(task: IngestTask, original: Original) -> None:
+async def adopt_corrections(task: IngestTask, original: Original) -> None:
     """Adopt the corrections of the original if its file is gone, because the file was only renamed."""
     if not original.corrections or (await task.current_state()).version:
         return

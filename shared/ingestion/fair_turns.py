@@ -70,7 +70,7 @@ class FairOrder:
         # New users count as having waited longest. Of equal requests, `min` returns the oldest.
         return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
 
-    def took(self, waiter: Waiter) -> None:
+    def start_turn(self, waiter: Waiter) -> None:
         """Remove a waiting request whose turn starts now, and record the turn for its user."""
         self.remove(waiter)
         self._last.pop(waiter.whose, None)
@@ -117,7 +117,7 @@ class FairTurns:
             if chosen.granted is None or chosen.granted.done():
                 self._order.remove(chosen)
                 continue
-            self._order.took(chosen)
+            self._order.start_turn(chosen)
             self._free -= 1
             chosen.granted.set_result(None)
 
@@ -145,7 +145,7 @@ class Shares:
         return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
-    def taken(self, whose: str) -> Iterator[None]:
+    def hold(self, whose: str) -> Iterator[None]:
         """Count a step of the user `whose` as in progress until the block exits.
 
         Raises:
@@ -227,7 +227,7 @@ class EmbeddingPace:
         self.texts = largest
 
     @asynccontextmanager
-    async def measured(self, texts: int) -> AsyncIterator[None]:
+    async def measure(self, texts: int) -> AsyncIterator[None]:
         """Measure how long the block takes to embed `texts` texts, and adapt the number of texts in later
         requests. A failed request counts as too slow.
         """

@@ -141,7 +141,7 @@ def _turn(
     return lanes[blocks > _SHORT].turn(owner or "")
 
 
-async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
+async def unwritten_blocks(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
     """Return the positions of the blocks that aren't in the index yet, so that a retried step doesn't embed
     blocks twice.
     """
@@ -163,7 +163,7 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     `clean_up` afterwards to delete older versions.
     """
     services = task.services
-    await copies.take_corrections(task, original)
+    await copies.adopt_corrections(task, original)
     state = await task.current_state()
     record = _with_upload_date(_record(task, state, version), state)
     if version.parsed.figures or task.version_key == state.version_key:
@@ -309,13 +309,15 @@ def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockCh
     """
     new: list[int] = []
     moved: list[int] = []
-    kept: list[int] = []
+    unchanged: list[int] = []
     for position, block in enumerate(blocks):
-        known = indexed.get(block.block_id)
-        target = new if known is None else kept if known == block.content_hash else moved
+        indexed_hash = indexed.get(block.block_id)
+        target = new if indexed_hash is None else unchanged if indexed_hash == block.content_hash else moved
         target.append(position)
-    gone = indexed.keys() - {block.block_id for block in blocks}
-    return BlockChanges(new=tuple(new), moved=tuple(moved), kept=tuple(kept), gone=tuple(sorted(gone)))
+    deleted = indexed.keys() - {block.block_id for block in blocks}
+    return BlockChanges(
+        new=tuple(new), moved=tuple(moved), kept=tuple(unchanged), gone=tuple(sorted(deleted))
+    )
 
 
 def _figure_block(
@@ -355,9 +357,9 @@ async def _vectors(
             texts.append(embedded_text(version.parsed.chunks[position]))
     if texts:
         limits = CallLimits(timeout_s=task.services.settings.models.embedding_timeout_s, max_retries=2)
-        async with _turn(_EMBEDDING, task, len(texts)), _PACE.measured(len(texts)):
-            made = await task.services.embedder.embed(texts, limits)
-        for position, vector in zip(unknown, made, strict=True):
+        async with _turn(_EMBEDDING, task, len(texts)), _PACE.measure(len(texts)):
+            embeddings = await task.services.embedder.embed(texts, limits)
+        for position, vector in zip(unknown, embeddings, strict=True):
             vectors[version.blocks[position].block_id] = vector
     return [vectors[version.blocks[position].block_id] for position in batch], int(bool(texts))
 

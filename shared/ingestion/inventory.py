@@ -48,7 +48,7 @@ _ROW_FIELDS = (
 _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 
-def shown_place(blob_name: str) -> str:
+def place_in_report(blob_name: str) -> str:
     """Return the name of a document in a report: its blob name, or its id if it is a conversation file, whose
     name administrators must not see.
     """
@@ -102,7 +102,7 @@ class SeenDocument:
         """Return a difference of this document for a report. The name of a conversation file is replaced with
         its id.
         """
-        return Difference(kind=kind, place=shown_place(self.name), detail=detail)
+        return Difference(kind=kind, place=place_in_report(self.name), detail=detail)
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,13 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
         async for row in all_rows(services.documents_index, "doc_id", _ROW_FIELDS, condition)
     }
     states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
-    files = {document_id(name): found for name, found in (await _read_files(services.blobs, window)).items()}
-    names = {doc_id: found[""].name for doc_id, found in files.items() if "" in found}
+    files = {document_id(name): blobs for name, blobs in (await _read_files(services.blobs, window)).items()}
+    names = {doc_id: blobs[""].name for doc_id, blobs in files.items() if "" in blobs}
     names |= {state.doc_id: state.blob_name for state in states.values()}
 
     def etag_of(doc_id: str, suffix: str) -> str | None:
-        found = files.get(doc_id, {}).get(suffix)
-        return None if found is None else found.etag
+        blob = files.get(doc_id, {}).get(suffix)
+        return None if blob is None else blob.etag
 
     seen = {
         doc_id: SeenDocument(
@@ -180,7 +180,7 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
             for doc_id, row in rows.items()
             if doc_id not in seen
         },
-        {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
+        {doc_id: summary.count for doc_id, summary in blocks.items() if doc_id not in seen},
         _sidecars_without_file(files.values()),
     )
 

@@ -11,7 +11,7 @@ from shared.ingestion.copies import find_original
 from shared.ingestion.indexing import Version, make_version
 from shared.ingestion.models import BlockChanges, Done, Parsed, ParsedFile, Planned
 from shared.ingestion.step_files import CHANGES, DESCRIBED, ORIGINAL, PARSED, StepFiles
-from shared.ingestion.steps import end_unchanged, planned
+from shared.ingestion.steps import count_changes, end_unchanged
 from shared.ingestion.task import IngestTask
 
 
@@ -54,7 +54,7 @@ async def plan(task: IngestTask) -> Planned:
     indexed = await index_rows.block_hashes(task.services.content_index, task.doc_id)
     changes = await indexing.plan(task, parsed, described, indexed)
     await files.put(CHANGES, changes)
-    return planned(parsed, changes)
+    return count_changes(parsed, changes)
 
 
 async def caption(task: IngestTask) -> Done:
@@ -75,7 +75,7 @@ async def write_blocks(task: IngestTask) -> Done:
     version = await _version(task)
     changes = await files.get(CHANGES, BlockChanges)
     part = changes.new[task.step.first : task.step.end or None]
-    positions = await indexing.unwritten(task, version, part)
+    positions = await indexing.unwritten_blocks(task, version, part)
     await indexing.write_blocks(task, version, positions, await files.get(ORIGINAL, Original))
     return Done()
 

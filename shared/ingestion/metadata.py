@@ -75,11 +75,11 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
         DependencyError: the model is unavailable, and this isn't the last attempt.
     """
     state = await task.current_state()
-    if earlier := await _by_earlier(task, state, original, parsed.opening):
+    if earlier := await _reuse_description(task, state, original, parsed.opening):
         return earlier
     metadata = None
     if parsed.opening:
-        metadata, calls = await _by_model(task, state, parsed)
+        metadata, calls = await _ask_model(task, state, parsed)
         task.model_calls["parsing"] += calls
     by_model = metadata is not None
     if metadata is None:
@@ -157,7 +157,7 @@ async def _titles_like(
     return [title for row in rows if (title := str(row.get("title") or ""))]
 
 
-async def _by_earlier(
+async def _reuse_description(
     task: IngestTask, state: DocumentState, original: Original, opening: str
 ) -> DescribedFile | None:
     """Return metadata that the model derived earlier from the same bytes, either for this document or for the
@@ -173,7 +173,7 @@ async def _by_earlier(
     return None
 
 
-async def _by_model(
+async def _ask_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
     """Ask the model for the document's metadata. Return the metadata, or None if there is no valid reply, and

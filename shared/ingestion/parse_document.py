@@ -104,7 +104,7 @@ async def _parse(
         ) from None
     content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
     task.version_key = version_key(content_hash, (await task.current_state()).hints_etag, settings)
-    state = await task.update(partial(_with_bytes, version_key=task.version_key, etag=downloaded.etag))
+    state = await task.update(partial(_start_attempt, version_key=task.version_key, etag=downloaded.etag))
     if task.version_key == state.version_key and state.pipeline == pipeline(settings):
         return None
     _require_tries_left(state)
@@ -114,7 +114,7 @@ async def _parse(
     job = await _job(task, state, folder)
     began = time.monotonic()
     try:
-        async with task.counted_parse():
+        async with task.count_parse():
             parsed = await _FileReader(task, job, run).read()
     finally:
         spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
@@ -178,7 +178,7 @@ def _require_tries_left(state: DocumentState) -> None:
         )
 
 
-def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
+def _start_attempt(state: DocumentState, version_key: str, etag: str) -> DocumentState:
     """Return the state to store before parsing, with the new version key and this attempt counted. For new
     bytes, the failure counters start at zero.
     """
@@ -225,7 +225,7 @@ class _FileReader:
                 return await self._run_parser(f"{layout} It was read by the built-in parser.")
             return await self._run_parser(layout=layout)
         if services.pages is not None and suffix in services.pages.suffixes:
-            return await self._by_pages(services.pages)
+            return await self._parse_with_page_service(services.pages)
         return await self._run_parser()
 
     async def _run_parser(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
@@ -240,7 +240,7 @@ class _FileReader:
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(self.job.target.read_bytes))
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
-    async def _by_pages(self, service: PageReader) -> ParsedFile:
+    async def _parse_with_page_service(self, service: PageReader) -> ParsedFile:
         """Parse the file, send the pages without text to the service, and parse the file again with the
         recognised text.
         """

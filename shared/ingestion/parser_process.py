@@ -147,7 +147,7 @@ class ParserPool:
                 if time.monotonic() >= ends:
                     raise NoPlaceFreeError
                 await asyncio.sleep(_POLL_S)
-            self._order.took(waiter)
+            self._order.start_turn(waiter)
             worker = self._free.pop()
             self._holders[worker] = whose
             return worker

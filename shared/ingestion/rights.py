@@ -142,7 +142,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
     return rights, etag
 
 
-def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
+def apply_to_published(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
     """Return whether newly read permissions also apply to the published version.
 
     A new sidecar applies to all versions. The metadata of a new file must not open the content that it
@@ -156,14 +156,14 @@ async def apply_rights(task: IngestTask) -> Done:
     services = task.services
     # Repeat this if newer permissions arrived meanwhile.
     while True:
-        applied = (await task.update(_in_row)).rights
+        applied = (await task.update(_apply_pending)).rights
         await merge_rights(services.content_index, services.documents_index, task.doc_id, applied)
-        state = await task.update(partial(with_rights, written=applied))
+        state = await task.update(partial(with_rights, applied=applied))
         if state.wanted_rights == applied:
             return Done()
 
 
-def _in_row(state: DocumentState) -> DocumentState:
+def _apply_pending(state: DocumentState) -> DocumentState:
     """Return the state with the pending permissions in effect, and with its index rows marked as outdated."""
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
@@ -191,7 +191,7 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
         if properties is None:
             return None
         rights, sidecar_etag = await read_rights(properties, services)
-        is_shown = are_of_shown(properties, sidecar_etag, state)
+        is_shown = apply_to_published(properties, sidecar_etag, state)
         is_applied = rights == state.wanted_rights and not state.rows_outdated
         if is_applied and (rights == state.rights or not is_shown):
             return None
@@ -279,13 +279,13 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
         raise FencedError
 
 
-def with_rights(state: DocumentState, written: Rights) -> DocumentState:
+def with_rights(state: DocumentState, applied: Rights) -> DocumentState:
     """Return the state after these permissions were written to the index rows. Their warning replaces the
     warning of the previous permissions.
     """
     other_warnings = [warning for warning in state.warnings if warning != state.rights.warning]
-    warnings = dict.fromkeys([*other_warnings, written.warning] if written.warning else other_warnings)
-    is_outdated = state.wanted_rights != written
+    warnings = dict.fromkeys([*other_warnings, applied.warning] if applied.warning else other_warnings)
+    is_outdated = state.wanted_rights != applied
     return state.model_copy(
-        update={"rights": written, "rows_outdated": is_outdated, "warnings": tuple(warnings)}
+        update={"rights": applied, "rows_outdated": is_outdated, "warnings": tuple(warnings)}
     )

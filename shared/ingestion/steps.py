@@ -52,7 +52,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
     """
     try:
         try:
-            with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
+            with SHARES.hold(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
             # Renew the row's timestamp, so that a document that waits for a worker doesn't look stuck.
@@ -74,7 +74,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
         return IngestFailure(
             reason="The document could not be ingested because of an internal error.",
             hint="Report the document's name and the time to the operator.",
-            **task.looked,
+            **task.observed_values,
         )
 
 
@@ -89,7 +89,7 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
         retryable=failed.retryable,
         retry_after_s=failed.retry_after_s,
         waits=waits,
-        **task.looked,
+        **task.observed_values,
     )
 
 
@@ -117,13 +117,13 @@ async def ingest_small(task: IngestTask) -> SmallDone:
     is_new = not (state.tried_hash or state.content_hash)
     parsed = await parse(task)
     result = IngestResult(outcome="current")
-    async with task.counted_parse():
+    async with task.count_parse():
         if parsed is None:
             await end_unchanged(task)
         else:
             changes = await _write_small(task, parsed, is_new=is_new)
             result = IngestResult(
-                outcome="ready", **planned(parsed, changes).model_dump(include=BLOCK_COUNTS)
+                outcome="ready", **count_changes(parsed, changes).model_dump(include=BLOCK_COUNTS)
             )
     closed = await task.close(CloseRequest(step=task.step, status="ready"))
     return SmallDone(result=result, again=closed.again)
@@ -166,7 +166,7 @@ async def end_unchanged(task: IngestTask) -> None:
         await apply_corrections(task)
 
 
-def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
+def count_changes(parsed: ParsedFile, changes: BlockChanges) -> Planned:
     """Return the numbers of new, moved, unchanged and deleted blocks."""
     return Planned(
         new_count=len(changes.new),

@@ -85,7 +85,7 @@ class IngestTask:
         return self.version_key.partition("-")[0]
 
     @property
-    def looked(self) -> dict[str, Any]:
+    def observed_values(self) -> dict[str, Any]:
         """Values that this execution read from the document's rows: wish counter, etag of the backlog row,
         and number of pauses.
         """
@@ -194,7 +194,7 @@ class IngestTask:
         state = await self.update(ended)
         return Closed(again=state.is_open or not await self._is_work_done(work))
 
-    async def end_nothing(self) -> bool:
+    async def end_without_document(self) -> bool:
         """Delete the backlog row of a document that doesn't exist. Return False if the document may have been
         created meanwhile.
         """
@@ -276,7 +276,7 @@ class IngestTask:
         return may_pass and not self.step.last_attempt
 
     @asynccontextmanager
-    async def counted_parse(self) -> AsyncIterator[None]:
+    async def count_parse(self) -> AsyncIterator[None]:
         """Reset the counter of unfinished parses if the block raises `GroundworkError`, so that only crashes
         of the host are counted.
         """

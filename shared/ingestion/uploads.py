@@ -13,7 +13,7 @@ from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.untrusted_text import shown_name
-from shared.ingestion.acceptance import queued
+from shared.ingestion.acceptance import reset_to_queued
 from shared.ingestion.changes import write_rights
 from shared.ingestion.registry import format_of
 from shared.ingestion.rights import read_rights
@@ -259,7 +259,7 @@ async def _announce(blob: BlobProperties, services: IngestionServices) -> Docume
             if state.is_open and not state.is_deleted:
                 again = state.model_copy(update={**changes, "rows_outdated": True})
             else:
-                again = queued(reset_after_deletion(state)).model_copy(update=changes)
+                again = reset_to_queued(reset_after_deletion(state)).model_copy(update=changes)
             return (await request_ingestion(again, documents, size_bytes=blob.size_bytes))[0]
         except ConflictError:
             continue

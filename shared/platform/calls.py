@@ -292,11 +292,11 @@ def _from_status(error: HttpResponseError, dependency: Dependency) -> Groundwork
     status = error.status_code or 0
     headers: Mapping[str, str] = getattr(error.response, "headers", {})
     if status == 404:
-        return NotFoundError(f"Not found in {dependency.name}.")
+        return NotFoundError(f"The item does not exist in {dependency.name}.")
     if status in (409, 412):
         return ConflictError(f"The item changed or already exists in {dependency.name}.")
     if status == 413:
-        return PayloadTooLargeError(f"Too large for {dependency.name}.")
+        return PayloadTooLargeError(f"The request is too large for {dependency.name}.")
     # An overloaded storage account responds with 503 and this code before doing any work. The tables SDK
     # doesn't parse the code when an insert fails, so the header is read too.
     code = getattr(error, "error_code", None) or headers.get("x-ms-error-code")

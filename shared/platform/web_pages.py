@@ -144,7 +144,7 @@ async def _page(url: str, response: ClientResponse, content_type: str) -> Fetche
     if response.status != 200:
         if response.status >= 500:
             raise DependencyError(f"The page's server failed (HTTP {response.status}).", "Try another page.")
-        raise InvalidQueryError(f"There is no such page (HTTP {response.status}).", "Try another page.")
+        raise InvalidQueryError(f"The page is not available (HTTP {response.status}).", "Try another page.")
     if content_type not in SUFFIXES:
         raise InvalidQueryError(
             "This is not a text page.", "HTML, plain text, Markdown and PDF are supported."

@@ -215,7 +215,7 @@ def embedded_figures(
         with open_picture(io.BytesIO(content)) as opened:
             if opened.format in ("WMF", "EMF"):
                 return
-            image = decoded(opened)
+            image = decode_picture(opened)
     except BadDocumentError:
         return
     picture = context.figures.add(image)
@@ -243,8 +243,8 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
     """
     try:
         with warnings.catch_warnings():
-            # Disable Pillow's size limits, because `decoded` checks a stricter limit before it decodes any
-            # pixel.
+            # Disable Pillow's size limits, because `decode_picture` checks a stricter limit before it decodes
+            # any pixel.
             warnings.simplefilter("ignore")
             with Image.open(source) as picture:
                 yield picture
@@ -263,7 +263,7 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
         ) from error
 
 
-def decoded(picture: Image.Image) -> Image.Image:
+def decode_picture(picture: Image.Image) -> Image.Image:
     """Decode the current page of a picture, rotated upright and scaled down to the size that text recognition
     needs.
 

@@ -93,7 +93,7 @@ def parse_html_text(
     Args:
         is_page: whether to skip navigation, banners and other content around the main text.
     """
-    tree = LexborHTMLParser(flattened(text))
+    tree = LexborHTMLParser(flatten(text))
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
     walk = _Walk(context or ParseContext(), is_page=is_page)
@@ -104,7 +104,7 @@ def parse_html_text(
     )
 
 
-def flattened(text: str) -> str:
+def flatten(text: str) -> str:
     """Return HTML without the tags nested more than 1,000 levels deep, for which the HTML library needs
     quadratic time.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL.Image import Image
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import ParseContext, decoded, open_picture
+from shared.ingestion.parsers.context import ParseContext, decode_picture, open_picture
 from shared.ingestion.parsers.tables import recognised_elements
 from shared.ingestion.parsers.text import text_paragraphs
 
@@ -67,7 +67,7 @@ def _page(
     picture: Image, page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
     """Yield the figure of a page, then its text."""
-    upright = decoded(picture)
+    upright = decode_picture(picture)
     if found is not None:
         words = found(page_number)
     elif context.service_pages is not None:

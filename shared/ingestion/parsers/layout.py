@@ -18,7 +18,7 @@ from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.image import parse_image
 from shared.ingestion.parsers.pdf import document_author, document_title, open_pdf
 from shared.ingestion.parsers.pdf_lines import paragraph_element
-from shared.ingestion.parsers.pdfium_page import drawn
+from shared.ingestion.parsers.pdfium_page import render
 from shared.ingestion.parsers.tables import table_elements
 
 # The resolution of the built-in PDF parser.
@@ -62,7 +62,7 @@ def cut_figure(document: Any, piece: LayoutPiece) -> Image | None:
             top, bottom = _clipped(area.top) * height, _clipped(area.bottom) * height
             scale = min(_DPI / 72, _MAX_SIDE_PX / max(right - left, bottom - top, 1.0))
             crop = (left, height - bottom, width - right, top)
-            return drawn(page, scale, crop=crop, rev_byteorder=True)
+            return render(page, scale, crop=crop, rev_byteorder=True)
     except (pypdfium2.PdfiumError, ValueError):
         return None
 

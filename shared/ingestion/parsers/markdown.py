@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.tables import escaped_cell, table_lines
+from shared.ingestion.parsers.tables import escape_cell, table_lines
 from shared.ingestion.parsers.text import read_text
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -67,7 +67,7 @@ def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
         elif token.type in ("inline", "html_block"):
             text = _visible_text(token)
             if rows:
-                rows[-1].append(escaped_cell(text))
+                rows[-1].append(escape_cell(text))
             elif text:
                 yield _leaf(opening, text, lists)
         elif token.type in ("fence", "code_block") and token.content.strip():

@@ -330,9 +330,9 @@ def _words(element: Any) -> str:
 
 def _alternative_text(blip: Any, drawing: Any) -> str:
     for above in blip.iterancestors():
-        for named in above.iter():
-            is_named = isinstance(named.tag, str) and named.tag.rpartition("}")[2] in _NAMED
-            if is_named and (text := named.get("descr")):
+        for element in above.iter():
+            is_named = isinstance(element.tag, str) and element.tag.rpartition("}")[2] in _NAMED
+            if is_named and (text := element.get("descr")):
                 return str(text)
         if above is drawing:
             break

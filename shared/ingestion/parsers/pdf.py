@@ -135,7 +135,7 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
     for page_number, page in enumerate(pages, start=1):
         for place, part in enumerate(place_tables(page, reader.tables.get(page_number, ()))):
             if isinstance(part, Table):
-                last = part.continuing(last) if place == 0 and isinstance(last, Table) else part
+                last = part.continue_from(last) if place == 0 and isinstance(last, Table) else part
                 rows = [[hyphens.resolve_marks(cell) for cell in row] for row in last.rows]
                 yield from grid_elements(rows, page_number)
                 continue

@@ -37,9 +37,9 @@ class Drawing:
     pictures: tuple[Region, ...] = ()
     is_cut_from_scan: bool = False
 
-    def joined(self, other: Self) -> "Drawing":
+    def join_with(self, other: Self) -> "Drawing":
         return Drawing(
-            self.region.joined(other.region),
+            self.region.join_with(other.region),
             self.segment_count + other.segment_count,
             self.pictures + other.pictures,
             self.is_cut_from_scan and other.is_cut_from_scan,
@@ -53,7 +53,7 @@ def page_drawings(page: PageContent) -> tuple[list[Drawing], Region | None]:
     """
     ground = _BACKGROUND_SHARE * page.region.area
     marks = (mark for mark in _marks(page) if mark.region.area <= ground)
-    return joined_drawings(marks, _REACH), covering_picture(page)
+    return join_drawings(marks, _REACH), covering_picture(page)
 
 
 def covering_picture(page: PageContent) -> Region | None:
@@ -77,7 +77,7 @@ def _marks(page: PageContent) -> Iterator[Drawing]:
             yield Drawing(drawn.region, drawn.segment_count)
 
 
-def joined_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
+def join_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
     """Merge drawings that overlap or are less than `reach` points apart."""
     apart: list[Drawing] = []
     for drawing in drawings:
@@ -85,6 +85,6 @@ def joined_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
         while near := [other for other in apart if other.region.overlaps(merged.region, reach)]:
             apart = [other for other in apart if not other.region.overlaps(merged.region, reach)]
             for other in near:
-                merged = other.joined(merged)
+                merged = other.join_with(merged)
         apart.append(merged)
     return apart

@@ -11,10 +11,10 @@ from itertools import pairwise
 from statistics import median
 
 from shared.ingestion.parsers.pdf_content import PageContent
-from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
+from shared.ingestion.parsers.pdf_drawings import Drawing, join_drawings, page_drawings
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
-from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
+from shared.ingestion.parsers.pdf_tables import join_rules, page_rules
 
 # Maximum distance between a figure and its caption, in points.
 CAPTION_REACH = 45.0
@@ -54,12 +54,12 @@ class FigureText:
 
     def share(self, region: Region) -> float:
         """Return the share of the region that lines of text cover. It exceeds 1 if lines overlap."""
-        covered = sum(region.common(box).area for _, box in self._boxes if region.overlaps(box))
+        covered = sum(region.intersect(box).area for _, box in self._boxes if region.overlaps(box))
         return covered / region.area if region.area else 1.0
 
     def within(self, region: Region) -> list[Line]:
         """Return the lines that have more than half of their area in the region."""
-        return [line for line, box in self._boxes if region.common(box).area > 0.5 * box.area]
+        return [line for line, box in self._boxes if region.intersect(box).area > 0.5 * box.area]
 
     def has_running(self, region: Region) -> bool:
         """Return whether the region contains a line of running text."""
@@ -83,7 +83,7 @@ class FigureText:
             grown = region
             for box in labels:
                 if region.overlaps(box, _LABEL_REACH):
-                    grown = grown.joined(box)
+                    grown = grown.join_with(box)
             if grown == region:
                 break
             region = grown
@@ -288,14 +288,14 @@ class _Finder:
 
     def _uncaptioned_drawings(self) -> Iterator[Drawing]:
         """Yield the remaining drawings that are figures even without a caption."""
-        for drawing in _joined_panels(self._left):
+        for drawing in _join_panels(self._left):
             if self._stands_alone(drawing):
                 if not self._is_table(drawing):
                     yield drawing
                 continue
             # If the drawing is a layout of text, shapes and pictures, only its pictures are figures.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
-            for picture in joined_drawings(pictures, 0.0):
+            for picture in join_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
                     yield picture
 
@@ -329,7 +329,7 @@ class _Finder:
         ]:
             candidates = [drawing for drawing in candidates if drawing not in near]
             parts += near
-            reached, reach = caption.joined(_whole_of(parts).region), _PART_REACH
+            reached, reach = caption.join_with(_whole_of(parts).region), _PART_REACH
         return parts
 
     def _joins(self, region: Region, reached: Region, reach: float) -> bool:
@@ -368,7 +368,7 @@ class _Finder:
         return sum(
             region.left - _MARGIN <= rule.at <= region.right + _MARGIN
             and min(rule.end, region.top) - max(rule.start, region.bottom) >= _FULL_SHARE * region.height
-            for rule in joined_rules(vertical)
+            for rule in join_rules(vertical)
         )
 
     def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
@@ -378,15 +378,15 @@ class _Finder:
         if caption is None and drawing.pictures:
             label = self._text.legend(drawing.region, region)
         for line in label:
-            region = region.joined(line_region(line))
+            region = region.join_with(line_region(line))
         titles = self._text.titles(region)
         for line in titles:
-            region = region.joined(line_region(line))
+            region = region.join_with(line_region(line))
         words = [line for line in self._text.within(region) if line not in label]
         first = label or words
         anchor = first[0] if first else self._text.line_below(region)
         return PageFigure(
-            region=region.grown(_MARGIN).common(self._whole),
+            region=region.enlarge(_MARGIN).intersect(self._whole),
             label=" ".join(line.text for line in label or titles),
             anchor=anchor,
             lines=tuple(sorted(words, key=lambda line: -line.top)),
@@ -394,25 +394,25 @@ class _Finder:
 
 
 def _covers(cover: Region, region: Region, share: float) -> bool:
-    return region.common(cover).area >= share * region.area > 0
+    return region.intersect(cover).area >= share * region.area > 0
 
 
 def _are_one(region: Region, other: Region) -> bool:
-    return region.common(other).area > _SAME_SHARE * min(region.area, other.area)
+    return region.intersect(other).area > _SAME_SHARE * min(region.area, other.area)
 
 
 def _is_banner(region: Region) -> bool:
     return region.height < _MAX_BANNER_HEIGHT and region.width > _BANNER_PROPORTION * region.height
 
 
-def _joined_panels(drawings: Iterable[Drawing]) -> list[Drawing]:
+def _join_panels(drawings: Iterable[Drawing]) -> list[Drawing]:
     """Merge adjacent drawings of equal height, such as the panels of a chart."""
     joined: list[Drawing] = []
     for drawing in sorted(drawings, key=lambda drawing: drawing.region.left):
         beside = next((other for other in joined if _are_panels(other.region, drawing.region)), None)
         if beside is not None:
             joined.remove(beside)
-        joined.append(drawing if beside is None else beside.joined(drawing))
+        joined.append(drawing if beside is None else beside.join_with(drawing))
     return joined
 
 
@@ -430,5 +430,5 @@ def _are_panels(one: Region, other: Region) -> bool:
 def _whole_of(parts: Sequence[Drawing]) -> Drawing:
     whole = parts[0]
     for part in parts[1:]:
-        whole = whole.joined(part)
+        whole = whole.join_with(part)
     return whole

@@ -15,7 +15,7 @@ _MIN_SHARE = 0.4
 _EDGE_LINES = 4
 # Number of rows to check at the top and at the bottom of a page.
 _EDGE_ROWS = 2
-# Maximum number of numbers in a running line that don't increase with the pages, such as a chapter number.
+# A running line may contain this many numbers that stay the same from page to page, such as a chapter number.
 # Rows of tables contain more.
 _MAX_INNER_NUMBERS = 1
 # Maximum number of words in a running line that contains numbers and isn't in the outermost row.

@@ -46,7 +46,7 @@ class Region:
             and other.bottom - reach < self.top
         )
 
-    def common(self, other: Self) -> "Region":
+    def intersect(self, other: Self) -> "Region":
         """Return the intersection of both regions. Its area is 0 if they don't overlap."""
         return Region(
             max(self.left, other.left),
@@ -55,7 +55,7 @@ class Region:
             min(self.top, other.top),
         )
 
-    def joined(self, other: Self) -> "Region":
+    def join_with(self, other: Self) -> "Region":
         """Return the smallest region that contains both regions."""
         return Region(
             min(self.left, other.left),
@@ -64,11 +64,11 @@ class Region:
             max(self.top, other.top),
         )
 
-    def grown(self, margin: float) -> "Region":
+    def enlarge(self, margin: float) -> "Region":
         """Return the region enlarged by a margin on all sides."""
         return Region(self.left - margin, self.bottom - margin, self.right + margin, self.top + margin)
 
-    def moved(self, matrix: Matrix) -> "Region":
+    def transform(self, matrix: Matrix) -> "Region":
         """Return the bounds of the region after a transformation."""
         if matrix is IDENTITY:
             return self

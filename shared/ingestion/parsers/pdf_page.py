@@ -62,7 +62,7 @@ def page_words(page: Any) -> Iterator[PageWord]:
     matrix = shown_matrix(page)
     width, height = page.get_size()
     for word in islice(words, _MAX_WORDS):
-        box = Region(word.left, word.bottom, word.right, word.top).moved(matrix)
+        box = Region(word.left, word.bottom, word.right, word.top).transform(matrix)
         if box.area <= 0:
             continue
         sides = (box.left / width, 1 - box.top / height, box.right / width, 1 - box.bottom / height)

@@ -54,5 +54,5 @@ def _outside_charts(
     return [
         table
         for table in tables
-        if all(table.box.common(chart).area <= _CHART_SHARE * table.box.area for chart in charts)
+        if all(table.box.intersect(chart).area <= _CHART_SHARE * table.box.area for chart in charts)
     ]

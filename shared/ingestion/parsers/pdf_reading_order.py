@@ -99,7 +99,7 @@ def _continues_block(block: Sequence[Line], line: Line) -> bool:
 def _box(lines: Sequence[Line]) -> Region:
     box = line_region(lines[0])
     for line in lines[1:]:
-        box = box.joined(line_region(line))
+        box = box.join_with(line_region(line))
     return box
 
 

@@ -88,7 +88,7 @@ class Grid:
 
 def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Grid]:
     """Return the grids with at least two rows and two columns, from the top of the page."""
-    rows, columns = joined_rules(horizontal), joined_rules(vertical)
+    rows, columns = join_rules(horizontal), join_rules(vertical)
     if len(rows) < 2 or not columns or max(len(rows), len(columns)) > _MAX_RULES:
         return []
     grids = (_grid(group_rows, group_columns) for group_rows, group_columns in _groups(rows, columns))
@@ -96,7 +96,7 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
     return sorted(large, key=lambda grid: -grid.box.top)
 
 
-def joined_rules(rules: Sequence[Rule]) -> list[Rule]:
+def join_rules(rules: Sequence[Rule]) -> list[Rule]:
     """Merge rules that are parts of one line, such as dashes, borders of adjacent cells, and both edges of a
     thin bar.
     """
@@ -258,7 +258,7 @@ def _could_be_header(texts: Sequence[str]) -> bool:
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
     # Ignore the space between a table and the frame around it, which contains no text.
-    places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
+    places = [box for row in grid.cells for box in row if box.intersect(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
     return (
@@ -279,10 +279,10 @@ def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -
         texts = [{box: lines[box][row] if lines[box] else "" for box in boxes} for row in range(height)]
     else:
         texts = [{box: " ".join(lines[box]) for box in boxes}]
-    return [_spread(boxes, row) for row in texts]
+    return [_spread_texts(boxes, row) for row in texts]
 
 
-def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
+def _spread_texts(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
     """Return the texts of a row, one per column. In a cell across several columns, a number is assigned to
     the last column and other text to the first; the remaining columns are "".
     """
@@ -332,7 +332,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     words: frozenset[Word]
 
-    def continuing(self, before: "Table") -> "Table":
+    def continue_from(self, before: "Table") -> "Table":
         """Return this table with the header of `before`, the last table of the previous page. A table that
         has a header, or columns that don't match, is returned unchanged.
         """
@@ -413,12 +413,12 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
         cells.setdefault(first[0], [])
     lines = {box: _cell_lines(cell_words) for box, cell_words in cells.items()}
     rows = table_rows(grid, lines)
-    if rows is None or any(_holds_rows(cell_words) for cell_words in lines.values()):
+    if rows is None or any(_contains_rows(cell_words) for cell_words in lines.values()):
         return None
     return Table(grid.box, rows, frozenset(words))
 
 
-def _holds_rows(lines: Sequence[str]) -> bool:
+def _contains_rows(lines: Sequence[str]) -> bool:
     """Return whether a cell contains several rows of a table without ruling lines. Such a grid isn't
     converted to a table.
     """

@@ -149,7 +149,7 @@ class _Objects:
         left, bottom, right, top = self._sides
         if not self._pdfium.FPDFPageObj_GetBounds(drawn, left, bottom, right, top):
             return None
-        return Region(left.value, bottom.value, right.value, top.value).moved(outer)
+        return Region(left.value, bottom.value, right.value, top.value).transform(outer)
 
     def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix | None) -> Region | None:
         """Return the part of an object's bounds that is visible on the page, or None if nothing is visible.
@@ -159,10 +159,10 @@ class _Objects:
         """
         if bounds is None:
             return None
-        region = bounds.common(self._region)
+        region = bounds.intersect(self._region)
         clip = self._clip(drawn) if outer is not None else None
         if clip is not None and outer is not None:
-            region = region.common(clip.moved(outer))
+            region = region.intersect(clip.transform(outer))
         return region if region.width >= 0 and region.height >= 0 else None
 
     def _clip(self, drawn: Any) -> Region | None:

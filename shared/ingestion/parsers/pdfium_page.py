@@ -44,7 +44,7 @@ class Sheet:
             pypdfium2.PdfiumError: the page cannot be rendered.
             ValueError: `crop` leaves no area.
         """
-        return drawn(self.page, scale, rotation=90 * self.content.quarters, **options)
+        return render(self.page, scale, rotation=90 * self.content.quarters, **options)
 
     def part(self, region: Region, dpi: int, max_side_px: int) -> "Image":
         """Render a region of the page at `dpi`, or at a lower resolution if the picture would exceed
@@ -62,7 +62,7 @@ class Sheet:
         return self.picture(scale, crop=crop, rev_byteorder=True)
 
 
-def drawn(page: Any, scale: float, **options: Any) -> "Image":
+def render(page: Any, scale: float, **options: Any) -> "Image":
     """Render a pypdfium2 page at `scale` pixels per point.
 
     Raises:
@@ -97,7 +97,7 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
     box, viewer_quarters = Region(*page.get_bbox()), page.get_rotation() // 90
     quarters = _reading_quarters(lines, viewer_quarters)
     matrix = upright_matrix(box, quarters)
-    region = box.moved(matrix)
+    region = box.transform(matrix)
     return PageContent(
         region=region,
         lines=lines if matrix is IDENTITY else tuple(_moved_line(line, matrix) for line in lines),
@@ -127,14 +127,14 @@ def _moved_line(line: TextLine, matrix: Matrix) -> TextLine:
     words = [
         Word(word.text, box.left, box.bottom, box.right, box.top)
         for word in line.words
-        for box in [Region(word.left, word.bottom, word.right, word.top).moved(matrix)]
+        for box in [Region(word.left, word.bottom, word.right, word.top).transform(matrix)]
     ]
     return line._replace(words=tuple(words))
 
 
 def _moved_field(field: FormField, matrix: Matrix) -> FormField:
-    return field._replace(box=field.box.moved(matrix))
+    return field._replace(box=field.box.transform(matrix))
 
 
 def _moved_heading(heading: TaggedHeading, matrix: Matrix) -> TaggedHeading:
-    return heading._replace(box=heading.box.moved(matrix))
+    return heading._replace(box=heading.box.transform(matrix))

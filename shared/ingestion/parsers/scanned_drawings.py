@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFilter
 
-from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
+from shared.ingestion.parsers.pdf_drawings import Drawing, join_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
 
@@ -35,7 +35,7 @@ _MIN_INK_SHARE = 0.02
 # Maximum share of a drawing that words may cover. In our samples, labels cover up to 0.45.
 _MAX_TEXT_SHARE = 0.5
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-# Further pieces are ignored as noise.
+# Maximum number of pieces to examine. More pieces are noise.
 _MAX_PIECES = 500
 
 
@@ -77,7 +77,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
     # A pale photo may break into several pieces with nested bounds, so join them.
     return [
         drawing
-        for drawing in joined_drawings(drawings, 0.0)
+        for drawing in join_drawings(drawings, 0.0)
         if min(drawing.region.width, drawing.region.height) >= _MIN_SIDE_PT
     ]
 
@@ -135,14 +135,14 @@ def _pieces(ink: Image.Image) -> Iterator[_Piece]:
         piece_count += 1
         if piece_count > _MAX_PIECES:
             return
-        joined = _joined(first, unseen, width)
+        joined = _join_cells(first, unseen, width)
         dark = [place for place in joined if inked[place]]
         if dark:
             columns, rows = [place % width for place in dark], [place // width for place in dark]
             yield _Piece(min(columns), min(rows), max(columns), max(rows), len(dark))
 
 
-def _joined(first: int, unseen: set[int], width: int) -> list[int]:
+def _join_cells(first: int, unseen: set[int], width: int) -> list[int]:
     """Return the cell `first` and all cells connected to it. These cells are removed from `unseen`."""
     unseen.remove(first)
     reached = [first]

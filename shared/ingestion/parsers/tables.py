@@ -31,7 +31,7 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     Blank rows and columns are dropped, white space in cells is collapsed, pipes are escaped, and short rows
     are padded.
     """
-    filled = [cells for row in rows if any(cells := [escaped_cell(cell) for cell in row])]
+    filled = [cells for row in rows if any(cells := [escape_cell(cell) for cell in row])]
     width = max((len(row) for row in filled), default=0)
     used = [column for column in range(width) if any(column < len(row) and row[column] for row in filled)]
     if not used:
@@ -73,7 +73,7 @@ def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None)
     if any(rows[0]):
         yield from table_elements(rows, page_number)
     else:
-        text = table_lines([[escaped_cell(cell) for cell in row] for row in rows])
+        text = table_lines([[escape_cell(cell) for cell in row] for row in rows])
         yield Element(kind="table", text=text, page_number=page_number)
 
 
@@ -107,7 +107,7 @@ class Repeats:
             )
 
 
-def escaped_cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return the text of a cell on one line, with pipes escaped."""
     return _UNESCAPED_PIPE.sub(r"\\|", " ".join(text.split()))
 

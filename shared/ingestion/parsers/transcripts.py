@@ -133,7 +133,7 @@ def _paragraphs(cues: Iterable[_Cue]) -> Iterator[Element]:
             text, word_counts = "", []
         word_counts.append((len(text.split()), cue.start_s))
         for line in cue.lines:
-            text = _appended(text, line)
+            text = _append_line(text, line)
         end_s = cue.end_s
     if text:
         yield _paragraph(text, word_counts)
@@ -148,7 +148,7 @@ def _is_full(text: str, pause_s: float) -> bool:
     return is_long or len(text) >= _MOST_CHARS or pause_s >= _PAUSE_S
 
 
-def _appended(text: str, line: str) -> str:
+def _append_line(text: str, line: str) -> str:
     """Append a line to a paragraph. A line by another speaker starts on a new line; lines by the same speaker
     are joined.
     """

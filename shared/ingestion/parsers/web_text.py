@@ -11,7 +11,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.html import declared_text, flattened, parse_html_text
+from shared.ingestion.parsers.html import declared_text, flatten, parse_html_text
 from shared.ingestion.registry import MAGIC_BYTES, Parser, check_content
 from shared.platform.models import Model
 
@@ -58,7 +58,7 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
         file_format = check_content(filename, file.read(MAGIC_BYTES))
     published_at = None
     if filename.endswith(".html"):
-        content = flattened(declared_text(path, charset))
+        content = flatten(declared_text(path, charset))
         published_at, main = _published_and_main(content)
         document = parse_html_text(main or content)
         if main and not document.title:

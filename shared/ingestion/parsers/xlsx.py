@@ -105,7 +105,7 @@ class _Places:
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
                 raise BadDocumentError(
-                    f"By sheet {sheet.title!r}, the cells are spread over more than {_MAX_PLACES:,} "
+                    f"The cells up to sheet {sheet.title!r} are spread over more than {_MAX_PLACES:,} "
                     "positions.",
                     "Delete cells far to the right or far below, or split the file.",
                     failure="too_large",

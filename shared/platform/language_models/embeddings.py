@@ -110,7 +110,9 @@ class OpenAIEmbedder(Embedder):
     def _vectors(self, answer: "CreateEmbeddingResponse", expected: int) -> list[Vector]:
         rows = sorted(answer.data, key=lambda row: row.index)
         if len(rows) != expected:
-            raise DependencyError(f"{len(rows)} vectors for {expected} texts from {self._endpoint.name}.")
+            raise DependencyError(
+                f"The number of vectors from {self._endpoint.name} is {len(rows)}, but {expected} are needed."
+            )
         return [tuple(row.embedding) for row in rows]
 
     def _of_right_length(self, vectors: list[Vector]) -> list[Vector]:

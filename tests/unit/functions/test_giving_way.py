@@ -35,7 +35,7 @@ async def test_an_upload_gives_way_to_a_question_if_its_senders_files_are_at_wor
     monkeypatch.setattr(fair_turns, "_GIVE_WAY_S", 3600.0)
     with ExitStack() as at_work:
         for _ in range(2):
-            at_work.enter_context(shares.taken(sender_of(uploads_of("anna"))))
+            at_work.enter_context(shares.hold(sender_of(uploads_of("anna"))))
         with shares.answering():
             file = {"file": ("guide.md", b"The pump runs at 15 bar.")}
             waiting = asyncio.create_task(user("anna").post("/documents", files=file))

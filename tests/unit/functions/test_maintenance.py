@@ -328,13 +328,13 @@ async def test_the_log_tells_of_events_that_were_given_up_by_queue_alone(
 ) -> None:
     caplog.set_level(logging.INFO, LOGGER_NAME)
     assert isinstance(services.poison, InMemoryPoisonQueues)
-    await reconciliation_timer._tell_poison()
+    await reconciliation_timer._warn_of_poison()
     assert caplog.records == []
     message = PoisonMessage(
         queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="secret.md"
     )
     services.poison.messages += [message, message.model_copy(update={"message_id": "2"})]
-    await reconciliation_timer._tell_poison()
+    await reconciliation_timer._warn_of_poison()
     told = json.loads(caplog.records[0].getMessage())
     assert (told["event"], told["queues"]) == ("poison.found", {"q": 2})
     assert "secret.md" not in caplog.text

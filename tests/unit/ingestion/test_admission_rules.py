@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from shared.documents.open_work import OpenWork, Place, Urgency
-from shared.ingestion.admission_rules import PLACES, PLACES_WHILE_ASKED, admitted
+from shared.ingestion.admission_rules import PLACES, PLACES_WHILE_ASKED, assign_places
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ def many(whose: str, count: int = 20, *, is_long: bool = False) -> list[OpenWork
 def given(
     backlog: list[OpenWork], taken: list[Place] | None = None, *, is_asked: bool = False
 ) -> list[Place]:
-    return admitted(backlog, taken or [], is_asked=is_asked, now=NOW)
+    return assign_places(backlog, taken or [], is_asked=is_asked, now=NOW)
 
 
 def ids(places: list[Place]) -> list[str]:

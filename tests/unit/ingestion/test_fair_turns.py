@@ -52,16 +52,16 @@ async def test_a_cancelled_waiter_leaves_the_turn_to_others() -> None:
 async def test_a_slow_or_failing_service_gets_fewer_texts() -> None:
     now = 0.0
     pace = EmbeddingPace(smallest=4, largest=64, wanted_s=3.0, clock=lambda: now)
-    async with pace.measured(64):
+    async with pace.measure(64):
         now += 12.0
     assert pace.texts == 16
     for texts in (16, 64):  # the second was sent before the first failed
         with pytest.raises(DependencyError):
-            async with pace.measured(texts):
+            async with pace.measure(texts):
                 raise DependencyError("It took too long.")
         assert pace.texts == 8
     for _ in range(3):
-        async with pace.measured(8):
+        async with pace.measure(8):
             now += 0.1
     assert pace.texts == 64
 
@@ -70,7 +70,7 @@ async def test_a_service_that_takes_as_long_for_few_texts_gets_no_tiny_requests(
     now = 0.0
     pace = EmbeddingPace(smallest=4, largest=64, wanted_s=1.0, clock=lambda: now)
     for _ in range(5):
-        async with pace.measured(pace.texts):
+        async with pace.measure(pace.texts):
             now += 1.5
     assert pace.texts == 16
 
@@ -78,11 +78,11 @@ async def test_a_service_that_takes_as_long_for_few_texts_gets_no_tiny_requests(
 async def test_a_short_text_that_takes_long_or_fails_makes_no_request_smaller() -> None:
     now = 0.0
     pace = EmbeddingPace(smallest=4, largest=64, wanted_s=1.0, clock=lambda: now)
-    async with pace.measured(1):
+    async with pace.measure(1):
         now += 1.5
     assert pace.texts == 64
     with pytest.raises(DependencyError):
-        async with pace.measured(1):
+        async with pace.measure(1):
             raise DependencyError("It took too long.")
     assert pace.texts == 64
 
@@ -91,11 +91,11 @@ async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next
     shares = Shares(12)
     with ExitStack() as at_work:
         for _ in range(6):
-            at_work.enter_context(shares.taken("anna"))
+            at_work.enter_context(shares.hold("anna"))
         with pytest.raises(NoPlaceFreeError):
-            at_work.enter_context(shares.taken("anna"))
+            at_work.enter_context(shares.hold("anna"))
         for _ in range(4):
-            at_work.enter_context(shares.taken("ben"))
+            at_work.enter_context(shares.hold("ben"))
         assert shares.is_full("ben")
         assert not shares.is_full("eva")
     assert not shares.is_full("anna")
@@ -121,15 +121,15 @@ async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_el
 
     with ExitStack() as at_work:
         for _ in range(2):
-            at_work.enter_context(shares.taken("anna"))
+            at_work.enter_context(shares.hold("anna"))
         assert not await gives_way("anna")
         with shares.answering():
             assert await gives_way("anna")
             assert not await gives_way("ben")
-        with shares.taken("ben"):
+        with shares.hold("ben"):
             assert await gives_way("anna")
             assert not await gives_way("ben")
-            with shares.taken("ben"):
+            with shares.hold("ben"):
                 assert not await gives_way("anna")
         with shares.answering():
             pass

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.ingestion.parsers.pdf_content import Rule
-from shared.ingestion.parsers.pdf_tables import Grid, find_grids, is_figure, joined_rules, table_rows
+from shared.ingestion.parsers.pdf_tables import Grid, find_grids, is_figure, join_rules, table_rows
 
 
 def grid(columns: list[float], rows: list[float]) -> Grid:
@@ -24,7 +24,7 @@ def rows_of(texts: list[list[str]], shape: Grid) -> tuple[tuple[str, ...], ...] 
 
 def test_dashes_and_both_edges_of_a_bar_are_one_rule() -> None:
     pieces = [Rule(10.0, 0, 20), Rule(10.8, 22, 40), Rule(10.4, 40, 60), Rule(30.0, 0, 60)]
-    (first, second) = joined_rules(pieces)
+    (first, second) = join_rules(pieces)
     assert (first.start, first.end, second.at) == (0, 60, 30.0)
 
 
