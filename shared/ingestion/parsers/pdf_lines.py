@@ -178,8 +178,8 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Return whether any text starts in lower case, which continues a sentence. This occurs in columns of
-    text but not in table cells.
+    """Return whether any text starts in lower case and so continues a sentence, as in columns of text but not
+    in table cells.
     """
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 

@@ -24,10 +24,10 @@ _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
 _TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
-# Length from which a paragraph ends at the next end of a sentence. Citations link to the start of a
-# paragraph, so a paragraph should be about as long as an index block (unmeasured).
+# A paragraph that has reached this length ends after the current sentence. Citations link to the start of a
+# paragraph, so it should be about as long as an index block (unmeasured).
 _ENOUGH_CHARS = 500
-# Length from which a paragraph without an end of a sentence ends after the current cue.
+# A paragraph that has reached this length ends after the current cue, even within a sentence.
 _MOST_CHARS = 800
 # Minimum silence that ends a paragraph.
 _PAUSE_S = 10.0
