@@ -47,16 +47,16 @@ async def branch_thread(
     turns = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
     shared = [turn for turn in turns if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
-        # The thread was cleared after the run was found.
+        # The thread was cleared between finding the run and reading the turns.
         raise _no_such_turn()
     if any(turn.with_files for turn in shared):
         raise ConflictError(
-            "Answers of this conversation may quote its files, which stay in it.",
+            "Answers in this conversation may quote its files, which a branch cannot contain.",
             "Ask again in a new conversation, or choose an earlier answer as the end of the branch.",
         )
     if any([await _is_at_work(turn, services.runs) for turn in shared]):
         raise ConflictError(
-            "An answer of this thread is still being written.", "Wait for the answer, or stop it."
+            "An answer in this thread is still being written.", "Wait for the answer, or stop it."
         )
     thread = _branch_of(parent, shared, title or "", thread_id)
     copied_turns = [
@@ -90,8 +90,8 @@ async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads:
 
 
 def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_id: str) -> Thread:
-    """Return a new thread for these turns of `parent`, which are listed newest first. The summary is copied
-    unless it covers later turns than these.
+    """Return a new thread that contains these turns of `parent`, which are given newest first. The parent's
+    summary is copied unless it also covers later turns.
     """
     # Turns before the oldest shared one aren't copied, so the branch counts them as cleared.
     through, hidden = shared[0].number, shared[-1].number - 1

@@ -47,9 +47,13 @@ class ThreadFile(Model):
     added_at: datetime = Field(description="Time at which the file was added.")
     size_bytes: int | None = Field(description="Size in bytes; null until the file has arrived.")
     page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
-    status_reason: str | None = Field(default=None, description="Explanation of a failure.")
-    hint: str | None = Field(default=None, description="How to resolve the problem.")
-    failure: FileFailure | None = Field(default=None, description="Stable error code of a failure.")
+    status_reason: str | None = Field(
+        default=None, description="Explanation of the failure; null if there is none."
+    )
+    hint: str | None = Field(default=None, description="How to resolve the failure; null if unknown.")
+    failure: FileFailure | None = Field(
+        default=None, description="Stable code of the failure; null if there is none."
+    )
     warnings: tuple[str, ...] = Field(
         default=(), description="Sentences about the parts of the file that could not be read."
     )

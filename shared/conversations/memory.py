@@ -64,7 +64,7 @@ class Memories:
     """Access to the memories of one user. Queries can't reach other users' rows in the index."""
 
     def __init__(self, index: SearchIndex, user: UserContext | None) -> None:
-        """Limit `index` to the memories of `user`.
+        """Create an accessor that limits all queries of `index` to the memories of `user`.
 
         Raises:
             AccessDeniedError: there is no user, or the user id is empty.
@@ -124,7 +124,9 @@ class MemorySearch:
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
-    """Return the memories, but remove answers that cite documents that the user can no longer read."""
+    """Return the memories, with empty answers where the user can no longer read all documents that the answer
+    cites.
+    """
     cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
     readable = await documents.get_many(sorted(cited))
     return [
@@ -196,7 +198,9 @@ async def list_memories(
 
 
 async def forget_all(user: UserContext, memory_index: SearchIndex, threads: ThreadStore) -> MemoriesDeleted:
-    """Delete all memories of the user. Questions asked before now won't be remembered later either."""
+    """Delete all memories of the user. Earlier questions that have not been stored yet won't be remembered
+    either.
+    """
     memories = Memories(memory_index, user)
     await threads.forget_before(user.user_id, datetime.now(UTC))
     deleted: set[str] = set()

@@ -17,7 +17,7 @@ class ActiveRun(Model):
     """Run of a thread that is in progress, or waits for a reply to a clarification."""
 
     run_id: str = Field(description="Id of the run.")
-    status: Literal["running", "waiting"] = Field(description="Status.")
+    status: Literal["running", "waiting"] = Field(description="Status of the run.")
 
 
 class Thread(Model):
@@ -205,7 +205,7 @@ class MessageList(Model):
 
 
 class RememberTask(Model):
-    """Message in the queue `turns`: a turn was answered, and episodic memory may store it. `tries` counts
+    """Message in the queue `turns`, which asks episodic memory to store an answered turn. `tries` counts
     failed attempts.
     """
 

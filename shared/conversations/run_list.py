@@ -35,7 +35,7 @@ async def list_runs(
 
 
 async def _turns(user: UserContext, threads: ThreadStore) -> list[ThreadTurn]:
-    """Return the turns of all threads that the user can still see."""
+    """Return the turns of all the user's threads, except cleared turns and deleted threads."""
     cleared = {
         thread.thread_id: thread.cleared_count
         async for thread in threads.of_owner(user.user_id)

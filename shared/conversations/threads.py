@@ -111,7 +111,7 @@ async def list_threads(
 
 
 def _listed(thread: Thread) -> ThreadView:
-    """Return the list entry of a thread, with its active run.
+    """Return a thread as an entry of a list, including its active run.
 
     A run that must have ended, because its worker died before the row was updated, is left out.
     """
@@ -181,7 +181,7 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
 
 
 async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) -> Thread:
-    """Return the thread if it exists and the user owns it.
+    """Return the thread with this id if the user owns it.
 
     Raises:
         NotFoundError: the thread doesn't exist, belongs to another user or was deleted, without distinction.
@@ -271,7 +271,7 @@ async def delete_thread(
 
 
 async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
-    """Queue the erasure of the turns that were cleared or deleted in a thread."""
+    """Queue the erasure of all cleared or deleted turns of a thread."""
     through = thread.turn_count if thread.is_deleted else thread.cleared_count
     task = EraseTask(owner_id=thread.owner_id, thread_id=thread.thread_id, through=through)
     await queues.send(ERASURES_QUEUE, task.model_dump_json())
@@ -318,7 +318,7 @@ async def thread_and_turns(
     """Return a thread with its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
-    # Read both at the same time. If there is no such thread, it has no turns either.
+    # Both can be read at the same time, because a missing thread has no turns.
     return await run_together(
         owned_thread(thread_id, user, threads),
         threads.turns(user.user_id, thread_id, TURNS_READ),
@@ -431,8 +431,8 @@ def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) ->
 async def _with_newest_answer(
     thread: Thread, turns: Sequence[ThreadTurn], run_log: RunLog
 ) -> Sequence[ThreadTurn]:
-    """Return the turns, completed by the answer of the active run if that run has ended and its turn doesn't
-    contain the answer yet.
+    """Return the turns. If the active run has ended but its answer is not stored with its turn yet, the
+    answer is added from the run's log.
     """
     active = thread.active_run.run_id if thread.active_run else None
     if not any(turn.run_id == active and turn.status == "asked" for turn in turns):
@@ -474,7 +474,7 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
 
 
 async def show_run(record: RunRecord, threads: ThreadStore) -> None:
-    """Record in the thread that this run is active, or that it has ended.
+    """Update the thread's active run: set the status of this run, or remove it once it has ended.
 
     The call is idempotent. A deleted thread, or one with a newer question, is left unchanged.
 
@@ -499,8 +499,8 @@ def _with_run(thread: Thread, record: RunRecord) -> Thread:
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
-    """Send a message that asks to remember this run's turn. Errors are only logged, because the answer
-    doesn't depend on it.
+    """Queue this run's turn for episodic memory. Errors are only logged, because the answer does not depend
+    on the message.
     """
     if not record.turn:
         return
@@ -546,8 +546,8 @@ def _new_turn(request: RunRequest, number: int, *, with_files: bool) -> ThreadTu
 async def read_messages(
     thread_id: str, user: UserContext, services: ConversationServices, limit: int, before: int | None = None
 ) -> MessageList:
-    """Return the newest turns of a thread, or those before a turn number. They are ordered from old to new,
-    and URLs are signed again.
+    """Return the newest turns of a thread, or those before a turn number, oldest first and with newly signed
+    figure URLs.
 
     Raises:
         NotFoundError: as `owned_thread`.

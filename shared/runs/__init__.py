@@ -1,4 +1,4 @@
-"""Runs: records, journals, files, deadlines and agent definitions.
+"""Runs, which answer questions: records, journals, files, deadlines and agent definitions.
 
 Pure: agents, events, evidence, log_lines, provenance, revivals.
 """

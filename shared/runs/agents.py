@@ -36,7 +36,7 @@ class AgentLimits(Model):
 
 
 class AgentFilters(Model):
-    """Restriction to documents that have one of the listed values in every given field."""
+    """Document filters of an agent: in every field given, a document must have one of the listed values."""
 
     project_id: _Values | None = None
     department: _Values | None = None

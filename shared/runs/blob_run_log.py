@@ -53,7 +53,7 @@ _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
 
 class BlobRunLog(RunLog):
-    """The logs of all runs, in the container `run-log`."""
+    """`RunLog` of all runs in the container `run-log`, with one append blob per run."""
 
     def __init__(
         self,
@@ -68,7 +68,8 @@ class BlobRunLog(RunLog):
         self._readers: Counter[str] = Counter()
         self._made_by: BlobServiceClient | None = None
         self._blobs: dict[str, BlobClient] = {}
-        self._appends: dict[str, int] = {}  # by run with a cached client, as counted by the service
+        # number of appends as counted by the service, for each run with a cached client
+        self._appends: dict[str, int] = {}
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
@@ -89,7 +90,7 @@ class BlobRunLog(RunLog):
             return
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        """Append atomically and return the new end in bytes.
+        """Append the events atomically and return the new end of the log in bytes.
 
         Raises:
             ConflictError: the log does not end at `at_offset`.
@@ -187,7 +188,7 @@ def _log_status(status: int, message: str) -> GroundworkError | None:
 def _append_status(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The log of this run grew meanwhile.")
-    # The blob has too many blocks, or this block is too large; no other writer was involved.
+    # The blob has too many appends, or this one is too large. This is not a conflict with another writer.
     if status in (409, 413):
         return PayloadTooLargeError("The log of this run is full.")
     return _log_status(status, message)

@@ -1,4 +1,5 @@
-"""Writes one step's events to the run journal. Readers see the events of a repeated step only once.
+"""Writing of one step's events to the run journal. If a step is repeated, readers still see its events only
+once.
 
 Every line carries its step. A second attempt first appends a `restarted` status, on which readers drop the
 step's earlier tokens and citations. An attempt stops when it finds a later attempt's mark or the step's
@@ -36,7 +37,7 @@ class StaleAttemptError(ConflictError):
 
 
 class RunClosedError(ConflictError):
-    """Internal error: the run, or the step that started the sub-agent, has already ended."""
+    """Internal error: the run has ended, or the step that started the sub-agent has."""
 
     code = "RunClosedError"
 
@@ -49,8 +50,8 @@ ChildPlace = tuple[int, int, ProfileName | None]
 
 
 class EventLog:
-    """Writer of one attempt at a step or at a sub-agent's turn. Create it with `open_event_log` or
-    `open_child_log`.
+    """Writer of the events of one attempt, at a step or at a sub-agent's turn. Create it with
+    `open_event_log` or `open_child_log`.
 
     Attributes:
         attempt: unique id of the attempt.
@@ -140,8 +141,8 @@ class EventLog:
             self.first_token_at = datetime.now(UTC)
 
     async def _catch_up(self, batch: Sequence[RunEvent]) -> bool:
-        """Read the lines that are already stored after the expected offset, and return whether they are this
-        batch.
+        """Read the lines that storage contains after the expected offset. Return whether they begin with this
+        batch, which means that it was already written.
 
         A transport that lost the response repeats the append, which then conflicts with itself. Attempts have
         unique ids, so no other writer can have appended the same lines.
@@ -167,7 +168,7 @@ class EventLog:
             return False
         if self._turn is not None and isinstance(other, AttemptLine | DoneLine) and other.turn != self._turn:
             return False
-        # It may be this attempt's own line, if the response to its append was lost.
+        # The line may be this attempt's own, if the response to its append was lost.
         if isinstance(other, AttemptLine):
             return other.attempt != self.attempt
         return isinstance(other, StepStatus | DoneLine)

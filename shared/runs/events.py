@@ -86,13 +86,13 @@ class ActionEvent(RunEvent):
 
 
 class TimedEvent(RunEvent):
-    """An event with a timestamp. The event log sets `at` when it writes the event."""
+    """Base class of events with a timestamp. The event log sets `at` when it writes the event."""
 
     at: Omittable[datetime] = None
 
 
 class ToolStartedEvent(TimedEvent):
-    """The start of a tool call. The model chose the arguments."""
+    """The start of a tool call, with the arguments chosen by the model."""
 
     name = "TOOL_STARTED"
 
@@ -139,12 +139,12 @@ class CitationEvent(Citation, RunEvent):
 
     @classmethod
     def of(cls, citation: Citation, step: int = 0) -> "CitationEvent":
-        """Return the event that shows a citation."""
+        """Return the event that shows a citation to the readers of a run."""
         return cls(**({"step": step} if step else {}), **citation.model_dump())
 
     @property
     def citation(self) -> Citation:
-        """The citation without the event's own fields."""
+        """The citation without the fields that belong to the event."""
         return Citation(**self.model_dump(include=set(Citation.model_fields)))
 
 
@@ -202,7 +202,7 @@ class AcceptedStatus(StatusEvent):
 
 
 class StepStatus(StatusEvent):
-    """The start of an attempt at a step. `attempt` is the attempt's unique id."""
+    """The start of an attempt at a step. `attempt` is a unique id of the attempt."""
 
     state: Literal["started", "restarted"]
     attempt: str
@@ -210,7 +210,7 @@ class StepStatus(StatusEvent):
 
 
 class ResumedStatus(StatusEvent):
-    """Resumption after a host failure. The time budget of the run starts again at `at`."""
+    """Resumption of a run after a host failure. Its time budget starts again at `at`."""
 
     state: Literal["resumed"] = "resumed"
     at: datetime
@@ -237,7 +237,7 @@ class AnsweredStatus(TimedEvent, StatusEvent):
 
     @classmethod
     def of(cls, choice: Choice) -> "AnsweredStatus":
-        """Return the event that reports a choice."""
+        """Return the event that reports the options chosen in a reply."""
         return cls(choice=choice.numbers, timed_out=not choice.said, words=choice.extra_words or None)
 
 
@@ -323,8 +323,8 @@ class AttemptLine(RunEvent):
 
 
 class DoneLine(RunEvent):
-    """Internal: completion of a step or of an attempt at a sub-agent's turn. No further lines of it may
-    follow.
+    """Internal: the completion of a step, or of an attempt at a sub-agent's turn, after which it may not
+    write any lines.
 
     Attributes:
         result: the step's return value, as JSON.
@@ -373,11 +373,11 @@ class UnknownEvent(RunEvent):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The event's fields, as written."""
+        """The fields of the event exactly as they were written."""
         return dict(json.loads(self.line)["data"])
 
     def to_line(self) -> str:
-        """Return the line unchanged."""
+        """Return the original journal line, because this version of the app cannot serialise the event."""
         return self.line
 
 
@@ -466,7 +466,7 @@ def withdraws_step(event: RunEvent) -> bool:
 
 
 def latest_todo(events: Iterable[RunEvent]) -> tuple[TodoItem, ...]:
-    """Return the todo list that was sent last; empty if none was sent."""
+    """Return the most recent todo list that is not empty, or () if there is none."""
     lists = [event.todo for event in events if isinstance(event, TodoListStatus | CompleteEvent)]
     return next((todo for todo in reversed(lists) if todo), ())
 

@@ -32,8 +32,8 @@ class MissingDocument(Model):
 
 
 class StoredPlan(Model):
-    """The complete plan of a question, as stored in the journal. The loop state has only its type, intent and
-    todo list.
+    """The complete plan of a question, as stored in the journal. The loop state holds only the question's
+    type, its intent and the todo list.
 
     Attributes:
         doc_ids: documents matched by the plan's references; empty if none match.
@@ -64,7 +64,7 @@ class StoredPlan(Model):
 
     @property
     def provenance(self) -> Provenance:
-        """The documents whose names the plan contains, as a record for the answer."""
+        """The documents whose names occur in the plan, as part of the answer's provenance."""
         listed = {option.doc_id for option in self.options if option.doc_id}
         has_names = listed or any(document.nearest for document in self.missing)
         is_complete = listed <= {document.doc_id for document in self.named}
@@ -74,7 +74,9 @@ class StoredPlan(Model):
 
     @property
     def names_only_missing(self) -> bool:
-        """Whether the question is only about documents that don't exist, so no other is searched."""
+        """Whether the question is only about missing documents, in which case no other documents are
+        searched.
+        """
         is_about_documents = self.plan.query_type in ("DOCUMENT_SUMMARY", "COMPARISON", "METADATA_SEARCH")
         is_missing = bool(self.missing) and all(document.is_certain for document in self.missing)
         return is_about_documents and is_missing and not self.doc_ids
@@ -142,7 +144,9 @@ class Evidence(Model):
 
     @property
     def is_whole(self) -> bool:
-        """Whether `hits` contains every block of each document that was found."""
+        """Whether `hits` contains every block of each document that was found, so that no passage was left
+        out.
+        """
         return bool(self.hits) and {hit.doc_id for hit in self.hits} <= set(self.whole)
 
     @property

@@ -22,9 +22,7 @@ from shared.runs.models import RunAnswer, SubagentView
 
 
 def documents_behind(views: Iterable[SubagentView]) -> set[str]:
-    """Return the ids of all documents about which the `uncertainty` texts of the sub-agents may reveal
-    something.
-    """
+    """Return the ids of all documents that the sub-agents' `uncertainty` texts may reveal something about."""
     return {doc_id for view in views if view.uncertainty for doc_id in view.doc_ids}
 
 
@@ -79,8 +77,8 @@ def calculation_sources(answers: Iterable[RunAnswer]) -> set[str]:
 
 
 def _withdrawn_answer(answer: RunAnswer) -> RunAnswer:
-    """Return a placeholder for an answer that was calculated from a table which the reader can no longer
-    read.
+    """Return a placeholder for an answer that contains numbers calculated from a table which the reader can
+    no longer read.
     """
     text = messages_in(answer.language).withdrawn
     return RunAnswer(run_id=answer.run_id, text=text, language=answer.language, abstained=True)
@@ -89,7 +87,8 @@ def _withdrawn_answer(answer: RunAnswer) -> RunAnswer:
 async def refresh_views(
     views: Sequence[SubagentView], user: UserContext, services: DocumentServices
 ) -> tuple[SubagentView, ...]:
-    """Return the sub-agent views of a run without an answer, limited to what the user may see.
+    """Return the sub-agent views of a run that has no answer, without texts about documents that the user may
+    not read.
 
     Never raises, like `refresh_answers`.
     """
@@ -110,7 +109,7 @@ async def _signed_of(
     figures: Sequence[AnswerFigure], readable: frozenset[str], services: DocumentServices
 ) -> dict[str, SignedUrl]:
     """Return signed URLs of the figures in readable documents, keyed by figure path."""
-    # Permissions follow the document in the path, not the figure's own `doc_id`.
+    # Permissions are those of the document named in the path, not of the figure's own `doc_id`.
     names = {figure.path: name_of_path(figure.path) for figure in figures}
     allowed = {path: name for path, name in names.items() if name and name.partition("/")[0] in readable}
     urls = await signed_urls(allowed.values(), services)

@@ -85,8 +85,8 @@ class Journal:
         return [event for event in self.events if (event.step, event.child) == (step, child)]
 
     def reserved(self, step: int, child: int | None = None, turn: int | None = None) -> int:
-        """Return the tokens that earlier attempts at a step reserved for model calls, and therefore may have
-        used.
+        """Return the number of tokens that earlier attempts at a step reserved for model calls. They may have
+        been spent even if the attempts failed.
 
         Args:
             child, turn: the child's turn to return them for; None = the step itself.
@@ -125,7 +125,9 @@ class Journal:
         return value
 
     async def value(self, line: ValueLine, kind: type[Stored]) -> Stored:
-        """Return the value that a line contains, or that it references in a blob."""
+        """Return the value that a line contains or, if it is large, the value in the blob that the line
+        names.
+        """
         if line.path is not None:
             return await self.files.read_value(line.path, kind)
         return kind.from_payload(line.inline)
@@ -184,7 +186,8 @@ async def clarification_of(
 
 
 async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: datetime) -> ReplyLine:
-    """Append the reply to a clarification unless one exists, and return the first reply.
+    """Append the reply to a clarification unless there already is one. Return the first reply, which is the
+    one that counts.
 
     The user's reply and the timeout compete: the first append wins.
 

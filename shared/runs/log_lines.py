@@ -1,4 +1,6 @@
-"""Names of the lines in a run's journal. Pure, and cheap to import at worker startup."""
+"""Journal line names, and the rule that decides which lines are public. Pure, and cheap to import at worker
+startup.
+"""
 
 from typing import Literal
 

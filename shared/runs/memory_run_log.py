@@ -45,7 +45,7 @@ class MemoryRunLog(RunLog):
             Exception: any exception of the task.
         """
         while True:
-            # Check before reading, so that lines written just before the task ended are not missed.
+            # Check this before reading, so that lines written just before the task ended are not missed.
             ended = run.done()
             lines = self._of(run_id)
             for line in filter(is_public, lines[position:]):

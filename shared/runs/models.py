@@ -130,10 +130,10 @@ class SubagentView(Model):
     reasons: tuple[str, ...] = ()
     started_at: datetime | None = Field(default=None, description="Start time; null until then.")
     ended_at: datetime | None = Field(default=None, description="End time; null until then.")
-    turns: Count = Field(default=0, description="Number of turns.")
+    turns: Count = Field(default=0, description="Number of turns taken so far.")
     tokens: Count = Field(default=0, description="Tokens used by its model calls.")
     cost_usd: float = Field(default=0.0, description="Cost of its model calls in US dollars.")
-    tool_calls: tuple[ToolUse, ...] = Field(default=(), description="Its tool calls.")
+    tool_calls: tuple[ToolUse, ...] = Field(default=(), description="Tool calls of the sub-agent.")
     doc_ids: tuple[str, ...] = ()
     claims: Count = 0
     proved: Count = 0
@@ -202,7 +202,7 @@ class ClarificationAnswer(Model):
 
 
 class Choice(Model):
-    """A reply to a clarification, interpreted as options or as free text.
+    """A reply to a clarification, interpreted as chosen options or as free text.
 
     Attributes:
         said: the reply's text; empty after a timeout.
@@ -342,7 +342,7 @@ class RunRequest(Model):
 
     @property
     def proof_is_optional(self) -> bool:
-        """Whether the agent may make statements that no document proves."""
+        """Whether the agent may make statements that are not proved by a document."""
         return self.agent is not None and self.agent.proof == "optional"
 
 
@@ -458,7 +458,7 @@ class RunView(Model):
     run_id: str = Field(description="Id of the run.")
     thread_id: str = Field(description="Id of the thread.")
     question: str = Field(description="The question.")
-    status: RunStatus = Field(description="Status.")
+    status: RunStatus = Field(description="Status of the run.")
     created_at: datetime = Field(description="Creation time.")
     finished_at: datetime | None = Field(default=None, description="End time; null until then.")
     error: str | None = Field(
@@ -477,7 +477,8 @@ class RunView(Model):
     events_url: str = Field(description="URL of the event stream.")
 
 
-# Group claims of Entra ID tokens expire after 60 to 90 minutes, so older permissions are looked up again.
+# Group claims in Entra ID tokens expire after 60 to 90 minutes, so permissions older than this are looked up
+# again.
 RIGHTS_HOLD = timedelta(hours=1)
 
 

@@ -66,7 +66,7 @@ class QuestionPlan(Model):
     search_queries: tuple[str, ...]
     filters: tuple[PlanFilter, ...]
     document_references: tuple[str, ...]
-    # Plans that an older version stored lack the next three.
+    # The next three fields need defaults, because plans stored by older versions lack them.
     needs_tables: bool = False
     missing_subject: str = ""
     every: str = ""
@@ -90,7 +90,7 @@ Todo = tuple[TodoItem, ...]
 
 
 def start_ready(todo: Sequence[TodoItem]) -> Todo:
-    """Mark as in progress each pending item whose dependencies are done."""
+    """Mark pending items as in progress if all their dependencies are done."""
     done = {item.position for item in todo if item.status == "done"}
     return tuple(
         _with_status(item, "in_progress")
@@ -101,7 +101,9 @@ def start_ready(todo: Sequence[TodoItem]) -> Todo:
 
 
 def complete_lookups(todo: Sequence[TodoItem]) -> Todo:
-    """Mark as done the items in progress that others depend on, then start those others."""
+    """Mark the items in progress that other items depend on as done, then start the items that have become
+    ready.
+    """
     needed = {position for item in todo for position in item.dependencies}
     updated = tuple(
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
@@ -119,8 +121,8 @@ def count_attempt(todo: Sequence[TodoItem]) -> Todo:
 
 
 def close_todo(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
-    """Close all items at the end of a run. If the run failed, items that were done count as failed as
-    well.
+    """Mark all items as done or failed at the end of a run. After a failure, even items that were already
+    done become failed.
     """
     return tuple(_with_status(item, "done" if succeeded else "failed") for item in todo)
 

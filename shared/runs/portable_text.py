@@ -1,4 +1,4 @@
-"""Answer texts with signed figure URLs, for clients that cannot authenticate image requests."""
+"""Replacement of figure URLs by signed ones, for clients that cannot authenticate image requests."""
 
 import re
 
@@ -55,7 +55,9 @@ def portable_view(view: RunView) -> RunView:
 
 
 def split_at_open_picture(text: str) -> tuple[str, str]:
-    """Split a streamed text into the part to send now and an incomplete image link to hold back."""
+    """Split streamed text into a part to send now and a trailing incomplete image link, which must wait for
+    more text.
+    """
     at = text.rfind("![")
     if at < 0:
         return (text[:-1], "!") if text.endswith("!") else (text, "")

@@ -1,4 +1,4 @@
-"""Provenance: the documents whose content was in the prompts of an answer. Pure.
+"""Provenance: a record of the documents whose content was in the prompts of an answer. Pure.
 
 An answer may be shared only with people who can read all of them, because the model wrote each statement with
 the complete prompt in view. Whatever can't be named as a document is an obstacle.
@@ -60,7 +60,9 @@ class Provenance(Model):
 
     @classmethod
     def joined(cls, parts: Iterable["Provenance"]) -> Self:
-        """Return the union, sorted so that the result doesn't depend on the order of the parts."""
+        """Return the union of several provenances, sorted so that the result does not depend on their
+        order.
+        """
         each = list(parts)
         documents = {(one.doc_id, one.version): one for part in each for one in part.documents}
         return cls(

@@ -17,7 +17,7 @@ Verdict = Literal["revive", "wait", "give_up"]
 
 
 class RevivalCount(Model):
-    """Number of restarts of an orchestration instance and the time of the last one."""
+    """The number of times an orchestration instance has been restarted, and the time of the last restart."""
 
     count: int
     revived_at: datetime

@@ -20,7 +20,9 @@ _CACHED = 64  # Values per process: the request, plan and evidence of about 20 c
 
 
 class RunFiles:
-    """Blobs of one run in the container `work`. All instances in a process share a cache."""
+    """The blobs of one run in the container `work`, cached in memory. All `RunFiles` in a process share the
+    cache.
+    """
 
     _recent: ClassVar[WeakKeyDictionary[BlobStore, OrderedDict[str, Model]]] = WeakKeyDictionary()
 
@@ -79,7 +81,7 @@ class RunFiles:
         return await self._read(path, kind)
 
     async def erase(self) -> None:
-        """Delete all files, and remove them from this process's cache."""
+        """Delete all blobs of the run, and remove them from this process's cache."""
         for path in [path for path in self._cache if path.startswith(self.folder)]:
             del self._cache[path]
         await self._blobs.delete_prefix(WORK, self.folder)

@@ -18,7 +18,9 @@ class LogTail:
     """The newest lines of a log, cached by byte offset and shared by all readers in the process."""
 
     def __init__(self) -> None:
-        self.reading = asyncio.Lock()  # Held while one reader asks storage for the next lines.
+        # Held while a reader requests the next lines from storage, so that others do not send the same
+        # request.
+        self.reading = asyncio.Lock()
         self._parts: dict[int, LogSlice] = {}
         self._kept = 0
         self._end = 0
@@ -40,7 +42,7 @@ class LogTail:
         self._news = asyncio.Event()
 
     def since(self, offset: int) -> LogSlice | None:
-        """Return the cached lines after `offset`, or None if there are none."""
+        """Return the cached lines from `offset` on, or None if there are none."""
         lines: list[str] = []
         end = offset
         while (part := self._parts.get(end)) is not None:
@@ -68,7 +70,7 @@ class LogTail:
         """Record that storage had no lines after `offset` when it was just read."""
         self._looked = (offset, asyncio.get_running_loop().time())
         if self.is_behind(offset):
-            self._end = offset  # The log was deleted.
+            self._end = offset  # Storage has less than the cache, so the log was deleted.
 
     def was_empty(self, offset: int, within_s: float) -> bool:
         """Return whether a read at `offset` found nothing within the last `within_s` seconds."""
@@ -103,8 +105,8 @@ class RunLog(Protocol):
         """Delete the log. Missing logs are ignored."""
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Return the next lines like `read`, but possibly not all of them. The result is empty only at the
-        end of the log.
+        """Return the next lines like `read`, but possibly only some of them. An empty result means that the
+        log ends here.
         """
         return await self.read(run_id, offset)
 

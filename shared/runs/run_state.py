@@ -48,8 +48,8 @@ class RunState:
 def fold(events: Sequence[RunEvent]) -> RunState:
     """Derive the outcome of a run from all lines of its journal."""
     end = next(filter(is_terminal, events), None)
-    # The start of the last attempt serves as the end time, because the last event has no time of its own:
-    # repeated reads must return identical bytes.
+    # The last event has no timestamp, because repeated reads must return identical bytes. The start of the
+    # last attempt is used instead.
     started = [event.at for event in events if isinstance(event, StepStatus) and event.at is not None]
     finished_at = started[-1] if started else None
     match end:

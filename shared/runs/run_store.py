@@ -53,7 +53,8 @@ class RunStore:
         await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})
 
     async def claim_revival(self, instance_id: str, asked_at: datetime | None, now: datetime) -> Verdict:
-        """Count another restart if one is allowed. Of several concurrent callers, only one gets `revive`.
+        """Decide whether to restart a failed orchestration instance, and count the restart. Of several
+        concurrent callers, only one gets `revive`.
 
         `instance_id` may be a run or any other orchestration.
         """
@@ -96,7 +97,7 @@ class RunStore:
             yield record_of(entity)
 
     async def of_owner(self, owner_id: str, prefix: str) -> AsyncIterator[RunRecord]:
-        """Yield all runs of a user, with and without a thread.
+        """Yield all runs of a user, whether or not they belong to a thread.
 
         Args:
             prefix: prefix of the user's ids (`owner_prefix`); no other row is read.
@@ -107,7 +108,7 @@ class RunStore:
             yield record_of(entity)
 
     async def dated(self, owner_id: str, prefix: str, after: str = "") -> AsyncIterator[RunRecord]:
-        """Yield the runs of a user whose ids contain their date, newest first.
+        """Yield the runs of a user whose ids contain a date, newest first.
 
         Args:
             prefix: as in `of_owner`.
@@ -148,7 +149,8 @@ def _to_entity(record: RunRecord) -> Entity:
 def record_of(entity: Mapping[str, Any]) -> RunRecord:
     """Convert a table entity to a run record."""
     fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
-    feedback = fields.get("feedback")  # empty if withdrawn, since a merge can't remove a property
+    # empty if the feedback was withdrawn, because a merge can't remove a property
+    feedback = fields.get("feedback")
     return RunRecord.model_validate(
         {
             **fields,

@@ -68,17 +68,18 @@ class TimeLeft:
 
     @property
     def fair_search_s(self) -> float:
-        """Seconds in which the searches of a step finish even on a busy machine."""
+        """Time in seconds that the searches of a step need even on a busy machine."""
         return min(_FAIR_S, self.total_s * _FAIR_SHARE)
 
     def allowed_s(self, part: Part, limit_s: float) -> float:
-        """Return the timeout in seconds for a part that begins now, at most its configured timeout
-        `limit_s`.
+        """Return the timeout in seconds for a part of a step that begins now. It never exceeds `limit_s`, the
+        configured timeout.
         """
         closing_s = _CLOSING_S if part == "write" else 0.0
         share_s = (self.usable_s - closing_s) * SHARES[part]
         least_s = _SEARCH_LEAST_S if part in _SEARCHES else _LEAST_S
-        if part == "gather":  # Without evidence, time saved for writing is useless.
+        if part == "gather":
+            # An answer without evidence is useless, so searches may use time otherwise kept for writing.
             least_s = max(least_s, min(self.fair_search_s, self.usable_s))
         return min(limit_s, max(share_s, least_s))
 
@@ -107,7 +108,7 @@ def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]
 
 
 def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
-    """Return how much time the run lost while it waited for sub-agents that were restarted.
+    """Return the time that the run lost while it waited for restarted sub-agents.
 
     Sub-agents of one step run concurrently, so only the longest loss of each step counts.
     """
@@ -118,7 +119,9 @@ def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
 
 
 class StepTime:
-    """The clock of a run. Time spent waiting for the user doesn't count."""
+    """The deadline of a run and the timeouts derived from it. Time spent waiting for the user doesn't
+    count.
+    """
 
     def __init__(self, settings: Settings, request: RunRequest, stored: StoredPlan | None = None) -> None:
         began = (stored.resumed_at if stored else None) or request.created_at
@@ -136,7 +139,7 @@ class StepTime:
         lost = timedelta()
         for event in events:
             if isinstance(event, StepStatus) and event.at is not None:
-                if event.step in marks:  # An earlier attempt did not finish.
+                if event.step in marks:  # An earlier attempt at this step did not finish.
                     lost += max(event.at - max(marks[event.step], began), timedelta())
                 marks[event.step] = event.at
         if step in marks:
@@ -158,7 +161,9 @@ class StepTime:
         return TimeLeft(remaining_s=remaining_s, total_s=self._total_s)
 
     def seconds(self, part: Part, limit_s: float) -> float:
-        """Return the timeout in seconds for a part that begins now; see `TimeLeft.allowed_s`."""
+        """Return the timeout in seconds for a part of a step that begins now, as `TimeLeft.allowed_s`
+        does.
+        """
         return self.left.allowed_s(part, limit_s)
 
     def limits(self, part: Part, limit_s: float) -> CallLimits:

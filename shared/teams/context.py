@@ -155,7 +155,7 @@ class IncomingMessage:
         await self.deps.outbox.say(self.conversation, BotReply(text=text), reply_to)
 
     async def finish(self, texts: Texts, *filled: object) -> ReplyStep:
-        """Reply with a fixed text only, and return the step that ends the reply."""
+        """Reply with a fixed text, formatted with `filled`, and return the step that ends the reply."""
         await self.say(texts[self.language].format(*filled))
         return self.step.end
 

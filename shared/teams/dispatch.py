@@ -183,7 +183,7 @@ async def _waiting_run(
 
 
 async def _resume(incoming: IncomingMessage, record: RunRecord, answer: ClarificationAnswer) -> ReplyStep:
-    """Pass the user's answer on to the waiting run, and return the step that follows the run."""
+    """Pass the user's reply on to the waiting run, and return the step that shows how the run continues."""
     deps, ask_step = incoming.deps, record.ask_step
     user, without_groups = await incoming.user()
     try:

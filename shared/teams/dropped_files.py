@@ -50,8 +50,8 @@ _PICTURES = (".png", ".jpg", ".tiff", ".webp")
 
 
 async def store_files(incoming: IncomingMessage) -> ReplyStep:
-    """Store the attached files and tell the user which were rejected. `step.part` is the index of the next
-    file.
+    """Store the attached files and report to the user which were rejected. `step.part` is the index of the
+    next file.
     """
     language = incoming.language
     if not incoming.is_from_person:

@@ -155,7 +155,7 @@ class ChannelFiles:
     def _check_size(self, size_bytes: int) -> None:
         most = self._settings.ingestion.max_document_bytes
         if size_bytes > most:
-            raise PayloadTooLargeError(f"The file is larger than {most:,} bytes.", "Split it.")
+            raise PayloadTooLargeError(f"The file is larger than {most:,} bytes.", "Split the file.")
 
 
 def _check(response: ClientResponse) -> None:

@@ -76,7 +76,7 @@ def _render(
         elif table := _table_at(lines, at):
             tables.append(table)
             output += [shown_row for row in table[1:] if (shown_row := _as_line(table[0], row))]
-            at += len(table)  # Skips the delimiter row too.
+            at += len(table)  # Also skip the delimiter row, which `table` omits.
         elif not _ROW.match(line):
             is_item = _ITEM.match(line) is not None
             output += ["", _inline(line)] if is_item and in_list else [_inline(line)]
@@ -137,8 +137,8 @@ def _unwrap_lone_items(text: str) -> str:
 
 
 def _lone_items(lines: list[str]) -> list[int]:
-    """Return the line indexes of lists that consist of one item, a single paragraph with a source. Lists with
-    code are skipped.
+    """Return the line indexes of list items without siblings, if the item is a single paragraph with a source
+    and without code.
     """
     indexes: list[int] = []
     items: list[int] = []

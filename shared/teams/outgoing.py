@@ -404,7 +404,7 @@ def _with_address(conversation: BotConversation, activity: Wire) -> Wire:
         "serviceUrl": conversation.service_url,
         "conversation": target,
     }
-    # Empty if the channel never sent the bot's id. The channel then identifies the bot by its token.
+    # `bot_id` is empty if the channel never sent it. The channel then identifies the bot by its token.
     if conversation.bot_id:
         name = {"name": conversation.bot_name} if conversation.bot_name else {}
         addressed["from"] = {"id": conversation.bot_id, **name}

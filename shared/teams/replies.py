@@ -104,7 +104,7 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     try:
         return await _follow_run(reply)
     finally:
-        # Does nothing once the message is finished.
+        # `give_up` does nothing if the message is already finished.
         if await writer.give_up(messages.GOING_ON[reply.language]):
             await memory.note(step.ask_step, "growing", "")
 
@@ -119,7 +119,8 @@ async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
         return step.end
     _, reply = await clarification_of(step.run_id, step.ask_step, services.run_log)
     if reply is not None and reply.choice.said:
-        return step.end  # The user answered here, where another reply shows the result, or through the API.
+        # The user answered in the conversation, where another reply shows the result, or through the API.
+        return step.end
     memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
     if not await _has_access(await memory.place(), deps) or not await memory.claim(step.ask_step):
         return step.end
@@ -148,7 +149,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
         step.after,
         messages.BEGINNING[reply.language],
     )
-    await writer.inform(line)  # Sent immediately, because planning may take seconds.
+    await writer.inform(line)  # Send the first progress line immediately, because planning may take seconds.
 
     async def close_if_dead() -> None:
         if not await deps.orchestrations.is_alive(step.run_id):
@@ -235,7 +236,9 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
 
 
 async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
-    """Return the reply that shows the run's answer, read with the permissions under which it was written."""
+    """Return the reply that shows the run's answer, read with the permissions that applied when the run wrote
+    it.
+    """
     services = reply.deps.services
     request = await RunFiles(services.blobs, record.run_id).request()
     _, clarification = await clarification_of(record.run_id, record.ask_step, services.run_log)
