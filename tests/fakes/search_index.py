@@ -19,7 +19,7 @@ from shared.platform.search import (
 from tests.fakes.odata_filter import compile_filter
 
 RRF_K = 60  # same value as in the service
-_WORD = re.compile(r"[^\W-]+(?:\.[^\W\d-]+)*")  # as the Unicode rules: "manual.pdf" and "a_b" stay whole
+_WORD = re.compile(r"[^\W-]+(?:\.[^\W\d-]+)*")  # by Unicode rules, "manual.pdf" and "a_b" are single words
 
 
 class InMemorySearchIndex(SearchIndex):

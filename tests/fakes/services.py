@@ -50,8 +50,8 @@ def fake_settings(**changes: Any) -> Settings:
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
         "owner_id_key": OWNER_ID_KEY,
-        "web_consent": "allow",  # tests of consent ask for it
-        "budget_preset": "tight",  # the cases of the policy are made for the requirements' budgets
+        "web_consent": "allow",  # tests of consent set another value
+        "budget_preset": "tight",  # test cases of the delegation policy assume these budgets
     }
     return Settings.of(**{**values, **changes})
 
