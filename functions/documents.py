@@ -36,7 +36,7 @@ from shared.documents.listing import (
     DocumentDetail,
     DocumentFacets,
     DocumentList,
-    Wanted,
+    ListCriteria,
     count_documents,
     find_documents,
     get_own_document,
@@ -145,7 +145,7 @@ async def list_documents(
             user, services, query.filters, query.sort, limit=query.limit, cursor=query.cursor
         )
     else:
-        criteria = Wanted(query.filters, query.status, query.q)
+        criteria = ListCriteria(query.filters, query.status, query.q)
         page = await listing.list_documents(user, services, criteria, query.limit, query.cursor)
     await note_list(req, user, services, page)
     return json_response(page)

@@ -22,7 +22,7 @@ from functions.http.requests import count_call, note_act, note_list
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run
-from shared.documents.listing import Wanted, find_documents, list_documents
+from shared.documents.listing import ListCriteria, find_documents, list_documents
 from shared.platform.errors import AccessDeniedError, DocumentNotFoundError, NotFoundError
 from shared.platform.hashing import digest
 from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
@@ -412,7 +412,7 @@ class ListDocuments(McpTool):
             listed = await find_documents(arguments.query, user, services, arguments.filters, arguments.limit)
         else:
             listed = await list_documents(
-                user, services, Wanted(arguments.filters), arguments.limit, arguments.cursor
+                user, services, ListCriteria(arguments.filters), arguments.limit, arguments.cursor
             )
         await note_list(self._call.request, user, services, listed)
         return listed.model_dump(mode="json", exclude_none=True)

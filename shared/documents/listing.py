@@ -1,5 +1,5 @@
-"""Lists and details of the documents that a user may read, including those in progress, and access to their
-files.
+"""Lists and details of the documents that a user may read, including documents in progress, and access to
+their files.
 """
 
 import base64
@@ -171,8 +171,8 @@ class DocumentDeleting(Model):
 
 
 class ListPosition(Model):
-    """Position after which the next page of a list starts: the last document of a page, with its file name if
-    it is in progress, or its upload date if it is complete.
+    """Position of a document in a list, after which the next page starts. It contains the file name if the
+    document is in progress, or the upload date if it is complete.
     """
 
     doc_id: str = Field(min_length=1, max_length=100)
@@ -187,8 +187,8 @@ def write_cursor(position: ListPosition) -> str:
 
 
 def read_cursor(cursor: str) -> ListPosition | None:
-    """Decode a cursor to a list position. Return None for an empty cursor, which stands for the start of the
-    list.
+    """Decode a cursor to a list position. Return None for an empty cursor, with which a list starts from the
+    beginning.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -206,8 +206,8 @@ def read_cursor(cursor: str) -> ListPosition | None:
 
 
 def older_than(upload_date: datetime, doc_id: str) -> str:
-    """Return an OData condition for the complete documents that follow this one in a list. Lists show the
-    newest documents first; ties are ordered by id.
+    """Return an OData condition for the complete documents that follow the given document in a list. Lists
+    show the newest documents first; documents uploaded at the same time are ordered by id.
     """
     instant = upload_date.astimezone(UTC).isoformat().replace("+00:00", "Z")
     same = f"upload_date eq {instant} and doc_id gt {quote(doc_id)}"
@@ -221,8 +221,8 @@ _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Criteria that select documents for a list.
+class ListCriteria:
+    """Criteria that select the documents of a list.
 
     Attributes:
         filters: metadata filters. Documents in progress have no metadata, so they never match a filter.
@@ -235,7 +235,7 @@ class Wanted:
     words: str = ""
 
     def admits(self, view: DocumentView) -> bool:
-        """Return whether a document that is not in the search index yet has the wanted status and name."""
+        """Return whether a document that is not in the search index yet has the requested status and name."""
         status = "failed" if view.status == "failed" else "working"
         name = view.filename.casefold()
         return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
@@ -244,7 +244,7 @@ class Wanted:
 async def list_documents(
     user: UserContext,
     services: DocumentServices,
-    criteria: Wanted,
+    criteria: ListCriteria,
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
@@ -261,7 +261,7 @@ async def list_documents(
     filters = criteria.filters
     is_at_work = not filters and criteria.status != "ready"
     if is_at_work and (position is None or position.filename is not None):
-        views = await _in_work(user, services, criteria, position, limit + 1)
+        views = await _documents_in_progress(user, services, criteria, position, limit + 1)
     positions = [ListPosition(doc_id=view.doc_id, filename=view.filename) for view in views]
     if len(views) <= limit and criteria.status in ("", "ready"):
         behind = (
@@ -293,7 +293,7 @@ async def find_documents(
     return DocumentList(documents=tuple(await _views_of(records, user, rows)), count=len(records))
 
 
-# Cursor of a sorted list: number of documents to skip, which the search service limits to 100,000.
+# Cursor of a sorted list: the number of documents to skip. The search service limits it to 100,000.
 _SKIP = re.compile(r"skip-([0-9]{1,6})")
 
 
@@ -337,10 +337,10 @@ async def count_documents(
     return DocumentFacets.model_validate({**counted, "document_count": total})
 
 
-async def _in_work(
+async def _documents_in_progress(
     user: UserContext,
     services: DocumentServices,
-    criteria: Wanted,
+    criteria: ListCriteria,
     position: ListPosition | None,
     most: int,
 ) -> list[DocumentView]:
@@ -443,8 +443,8 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
 def _search(
     user: UserContext, services: DocumentServices, rows: RowsReadOnce | None = None
 ) -> DocumentSearch:
-    """Return a search over the documents that the user may read. Pass `rows` if the caller needs the
-    documents' stored rows as well, so that each is read only once.
+    """Return a search over the documents that the user may read. Callers that also need stored rows pass
+    their `rows`, so that each row is read only once.
     """
     rows = rows or RowsReadOnce(services.documents)
     return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
@@ -492,10 +492,10 @@ def _with_access(view: DocumentView, access: _Access, user: UserContext) -> Docu
     """Return the list entry with the access details that this user may see: only owners and administrators
     see the access list and the folder.
     """
-    shown: dict[str, object] = {"access_via": tuple(_access_via(user, access))}
+    details: dict[str, object] = {"access_via": tuple(_access_via(user, access))}
     if is_admin(user) or user.user_id == access.owner_id:
-        shown |= {"acl": access.acl, "folder": access.folder}
-    return view.model_copy(update=shown)
+        details |= {"acl": access.acl, "folder": access.folder}
+    return view.model_copy(update=details)
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:
@@ -504,7 +504,9 @@ def _view_of_record(record: DocumentRecord) -> DocumentView:
 
 
 def _with_status(view: DocumentView, row: DocumentRow | DocumentState) -> DocumentView:
-    """Return the list entry with the unreadable pages, missing text and warnings of the stored row."""
+    """Return the list entry with details from the stored row: the unreadable pages, whether there is any
+    text, and the warnings.
+    """
     return view.model_copy(update={name: getattr(row, name) for name in _STATUS_FIELDS})
 
 

@@ -298,8 +298,8 @@ def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedD
 
 
 def _first_heading(elements: Sequence[Element]) -> str | None:
-    """Return the first of the headings with the highest level, or None. In a document with pages, only the
-    first two pages count. Default names of sheets, such as "Sheet1", don't count.
+    """Return the text of the first heading with the highest level, or None. In a document with pages, only
+    headings on the first two pages count. Default names such as "Sheet1" never count.
     """
     headings = [
         one

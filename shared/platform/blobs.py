@@ -70,7 +70,9 @@ KEY_RESERVE = timedelta(hours=3)
 
 
 class BlobSigner:
-    """Creates signed URLs for blobs. The user delegation key is cached until shortly before it expires."""
+    """Signer that creates signed URLs for blobs. It caches the user delegation key until shortly before the
+    key expires.
+    """
 
     def __init__(
         self, connection: Connection[BlobServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -124,7 +126,7 @@ class BlobSigner:
         return {"user_delegation_key": self._key}
 
 
-# Maximum number of concurrent deletions. Not measured; a document has at most a few hundred figures.
+# Maximum number of concurrent deletions (unmeasured). A document has at most a few hundred figures.
 DELETES_AT_ONCE = 16
 
 
@@ -251,7 +253,7 @@ class BlobStore:
             )
 
     async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
-        """Yield the blobs whose names start with `prefix`, in name order. A missing container is treated as
+        """Yield the blobs whose names start with `prefix`, in name order. A missing container counts as
         empty.
         """
         client = await self._connection.opened()

@@ -189,7 +189,9 @@ def meaningful_title(text: str | None) -> str | None:
 
 
 def is_default_name(text: str) -> bool:
-    """Return whether a text is a name that programs give to new documents and sheets, or a file name."""
+    """Return whether a text is a file name, or a name that programs give to new documents and sheets, such as
+    "Document1".
+    """
     return _NO_TITLE.match(text) is not None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.access.models import UserContext
-from shared.documents.listing import Wanted, get_document, list_documents
+from shared.documents.listing import ListCriteria, get_document, list_documents
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.ingestion import indexing, task
@@ -58,7 +58,7 @@ async def found(services: Services) -> set[str]:
 
 async def sees(services: Services, doc_id: str) -> bool:
     """Return whether Anna finds the document in her list, or by its id."""
-    listed = await list_documents(ANNA, services, Wanted({}))
+    listed = await list_documents(ANNA, services, ListCriteria({}))
     try:
         await get_document(doc_id, ANNA, services)
     except DocumentNotFoundError:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from shared.access.models import UserContext
-from shared.documents.listing import Wanted, find_documents, get_document, list_documents
+from shared.documents.listing import ListCriteria, find_documents, get_document, list_documents
 from shared.platform.errors import DocumentNotFoundError
 from shared.tools.registry import bound_tool
 from shared.wiring import Services, build_services
@@ -27,7 +27,7 @@ KINDS = ("search", "pages", "list", "names", "describe", "one")
 async def documents_seen(kind: str, doc_id: str, services: Services) -> set[str]:
     """Return the ids of the documents of which a read shows anything."""
     if kind == "list":
-        listed = await list_documents(READER, services, Wanted({}))
+        listed = await list_documents(READER, services, ListCriteria({}))
         return {view.doc_id for view in listed.documents}
     if kind == "names":
         listed = await find_documents("pump", READER, services, {}, 20)

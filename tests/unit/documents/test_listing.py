@@ -7,8 +7,8 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.documents.listing import (
+    ListCriteria,
     ListPosition,
-    Wanted,
     get_document,
     list_documents,
     older_than,
@@ -104,7 +104,7 @@ async def test_a_documents_status_is_the_same_in_list_panel_and_feed() -> None:
     }
     await services.documents_index.upload([row])
     anna = UserContext(user_id="anna")
-    (listed,) = (await list_documents(anna, services, Wanted({}))).documents
+    (listed,) = (await list_documents(anna, services, ListCriteria({}))).documents
     detail = await get_document(state.doc_id, anna, services)
     for view in (listed, detail, view_of_state(state)):
         assert (view.unreadable_pages, view.has_text) == (2, False)

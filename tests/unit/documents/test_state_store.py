@@ -9,7 +9,7 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.documents.feed import DocumentFeed, SharedScans
-from shared.documents.listing import Wanted, list_documents
+from shared.documents.listing import ListCriteria, list_documents
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.platform.errors import DependencyError
@@ -90,7 +90,7 @@ async def test_a_list_reads_the_states_of_unfinished_documents_only(
     for number in (OTHERS, OTHERS + 1):
         await store.create(state(number, "failed"))
     table.rows_read = 0
-    listed = await list_documents(ANNA, fake_services(documents=store), Wanted({}))
+    listed = await list_documents(ANNA, fake_services(documents=store), ListCriteria({}))
     assert {view.filename for view in listed.documents} == {"1000.md", "1001.md"}
     assert table.rows_read <= 4
 
