@@ -105,8 +105,8 @@ async def watch_ingestions(message: func.QueueMessage, client: df.DurableOrchest
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Start the ingestion of the document whose file or sidecar was deleted. A message that is not an event
-    raises, and ends in the poison queue.
+    """Start the ingestion of the document whose file or sidecar was deleted. A message that isn't an event
+    causes an exception and ends up in the poison queue.
     """
     from shared.ingestion.rights import note_event
     from shared.wiring import get_services

@@ -157,7 +157,7 @@ BrowsingReader = Annotated[Reader, Depends(browsing_reader)]
 
 @dataclass(frozen=True)
 class _Opened:
-    """A document whose access check has passed, with its outline and the requested citation."""
+    """A document that the reader may read, with its outline and the requested citation."""
 
     reader: Reader
     material: Material

@@ -222,7 +222,7 @@ class CountedContent:
             yield part
 
     async def digest_of_rest(self) -> str:
-        """Read the remaining content, and return the SHA-256 digest of all of it in hexadecimal."""
+        """Read the remaining content, and return the SHA-256 digest of the whole content in hexadecimal."""
         async for _ in self:
             continue
         return self._digest.hexdigest()

@@ -217,8 +217,8 @@ async def stop_run(client: df.DurableOrchestrationClient, run_id: str, services:
     spans.
     """
     await _terminate(client, run_id, run_id)
-    # Terminating an orchestration leaves its children running. The parent is terminated first, so that it
-    # can't start more of them.
+    # Terminating an orchestration leaves its children running, so terminate them too. The parent is
+    # terminated first, so that it can't start more children.
     children = await child_ids(services.run_log, services.blobs, run_id)
     for child_id in children:
         await _terminate(client, child_id, run_id)

@@ -22,8 +22,8 @@ def with_corrections(record: DocumentRecord, corrections: Mapping[str, object]) 
 
 
 def stored_date(text: str | None) -> datetime | None:
-    """Return the time in UTC that stands for a year, month or day in ISO 8601 format, or None if the text has
-    another format.
+    """Return the UTC time that represents a year, month or day in ISO 8601 format. Return None if the text
+    has another format.
 
     A year or month is stored as its first day. The hour keeps the precision (`HOURS_OF_PRECISION`).
     """

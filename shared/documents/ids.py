@@ -18,7 +18,7 @@ UPLOADS = "uploads"
 VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
 CONVERSATION_FILES = "conversation-files"
-# Stands for the missing thread id in a malformed name. No thread has this id.
+# Placeholder for the thread id that a malformed name lacks. No thread has this id.
 _NO_THREAD = "?"
 # Length of the owner's digest, with which every thread id starts.
 _OWNER_DIGITS = 16

@@ -84,7 +84,7 @@ class ElementsHtml:
 
     def _anchor(self, element: ViewedElement) -> str:
         """Return an HTML id attribute for the time of an element in the recording. Return "" if the element
-        has no time, or if another element has the same one.
+        has no time, or if an earlier element already has this id.
         """
         if element.start_seconds is None or (name := moment_id(element.start_seconds)) in self._anchors:
             return ""

@@ -78,7 +78,7 @@ class Admissions:
 
     async def _check_places(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
         """Return the ids of documents that no longer need a place, and the places whose execution died and
-        must be restarted. Documents that died too often are paused.
+        must be restarted. A document whose execution keeps dying is paused.
         """
         now = datetime.now(UTC)
         ended: set[str] = set()

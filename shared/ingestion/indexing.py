@@ -419,8 +419,8 @@ def _indexed_state(
     corrections: Corrections,
 ) -> DocumentState:
     """Return the document's state after indexing this version with the given permissions and corrections."""
-    # Warnings about permissions apply until the permissions change. All others are replaced with those of
-    # this version.
+    # Warnings about permissions apply until the permissions change. All others are replaced with the warnings
+    # of this version.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
         "blob_etag": state.wanted_etag,

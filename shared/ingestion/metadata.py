@@ -201,7 +201,7 @@ async def _ask_model(
 
 
 async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
-    """Delete a document's stored metadata, so that the next ingestion asks the model again."""
+    """Delete the stored metadata of a document, so that the next ingestion asks the model again."""
     manifest = await read_manifest(blobs, state.folder)
     if manifest is not None:
         await write_manifest(blobs, state.folder, manifest.model_copy(update={"described": None}))

@@ -90,7 +90,7 @@ class HeadingRule:
 
     def _tagged_level(self, line: Line) -> int | None:
         """Return the level of the tagged heading at the line's first letter, or None. Only one point is
-        tested, because the boxes of tags are tighter than those of lines.
+        tested, because the boxes of tags are tighter than the boxes of lines.
         """
         if len(line.text) > _MAX_CHARS:
             return None

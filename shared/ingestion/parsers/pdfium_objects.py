@@ -50,7 +50,8 @@ def page_objects(page: Any) -> Iterator[Any]:
 
 
 def drawn_objects(objects: Sequence[Any], region: Region, matrix: Matrix) -> Iterator[Drawn]:
-    """Yield the paths, pictures and shadings among the objects of a page, including those in form objects.
+    """Yield the paths, pictures and shadings among the objects of a page, including objects nested in form
+    objects.
 
     Args:
         region: visible part of the page.
@@ -60,7 +61,7 @@ def drawn_objects(objects: Sequence[Any], region: Region, matrix: Matrix) -> Ite
 
 
 class _Objects:
-    """Reader for the drawn objects of one page, including those in form objects."""
+    """Reader for the drawn objects of one page, including objects nested in form objects."""
 
     def __init__(self, region: Region) -> None:
         self._pdfium = pdfium

@@ -51,7 +51,9 @@ def provider_of(endpoint: Dependency) -> str:
 
 
 class TracedChatModel(DeployedModel):
-    """A chat model whose calls are traced; without tracing it delegates directly."""
+    """A chat model that records its calls as spans. Without tracing, it delegates directly to the wrapped
+    model.
+    """
 
     def __init__(self, model: DeployedModel, name: str, provider: str) -> None:
         """Wrap a model. `name` is the deployment or model in requests."""
@@ -111,7 +113,7 @@ class TracedChatModel(DeployedModel):
 
 
 class TracedEmbedder(Embedder):
-    """An embedder whose calls are traced."""
+    """An embedder that records its calls as spans."""
 
     def __init__(self, embedder: Embedder, name: str, provider: str) -> None:
         """Wrap an embedder. `name` is the deployment or model in requests."""
