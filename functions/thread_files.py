@@ -74,7 +74,7 @@ async def add_thread_file(
         await files.announce_file(thread_id, name, user, services)
         await admit_document(req, user, services)
         await store(name, _as_upload(request), aiter(content), user, services)
-        await files.keep_if_wanted(thread_id, name, user, services)
+        await files.attach_file(thread_id, name, user, services)
         await start_ingestions(client, services)
         await finish(claimed, services.idempotency, await content.digest_of_rest())
         return await _file_of(thread_id, name, services)
@@ -103,7 +103,7 @@ async def make_thread_file_ticket(
     await files.announce_file(thread_id, name, user, services)
     await admit_document(req, user, services)
     ticket = await ticket_of(name, _as_upload(body), user, services, location=location)
-    await files.keep_if_wanted(thread_id, name, user, services)
+    await files.attach_file(thread_id, name, user, services)
     await note_act(req, user, services, "upload", ticket.doc_id)
     return json_response(ticket, 201, {"Location": location, "Cache-Control": "no-store"})
 

@@ -33,7 +33,7 @@ from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.teams.context import ReplyDependencies, channel_clients
 from shared.teams.dropped_files import store_attachment
-from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
+from shared.teams.models import BotAttachment, BotConversation, ReplyStep, apology
 from shared.teams.steps import perform_reply
 
 TRIES = 3  # a child that was just scheduled may be unknown to the client for a moment
@@ -105,7 +105,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
             following = await perform_reply(step, deps)
     except Exception:  # noqa: BLE001  # a defect: the sender gets a reply all the same
         report_defect("reply_step", step.run_id or step.reply_key)
-        following = sorry(step, "InternalError")
+        following = apology(step, "InternalError")
     return following.model_dump(mode="json")
 
 

@@ -55,11 +55,11 @@ Decide = Callable[[UserLimits], UserLimits]
 
 # Time limit of one write with its retries. A call that waited longer is admitted.
 LIMIT_S = 2.0
-# Tries of a write, enough for as many instances that write for one person at the same moment.
+# Attempts at a write, enough for as many instances that write for the same person at once.
 _MAX_TRIES = 12
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-# Cached people per process, a few hundred bytes each.
+# Number of people cached per process, a few hundred bytes each.
 _REMEMBERED = 1000
 _ROW_KEY = "limits"
 _STREAM_WAIT_S = 5.0
@@ -148,10 +148,10 @@ class UserLimitStore:
         row.waiting.append(change)
         try:
             async with row.lock:
-                if change.outcome is None:  # otherwise the previous writer has already applied it
+                if change.outcome is None:  # otherwise, the previous writer applied this change as well
                     await self._apply_waiting(user_id, row)
         finally:
-            if change in row.waiting:  # its caller was cancelled
+            if change in row.waiting:  # the caller was cancelled, so the change must not be applied
                 row.waiting.remove(change)
         if isinstance(change.outcome, UserLimits):
             return change.outcome

@@ -16,7 +16,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
 from shared.tools.base import Tool, ToolEvidence
-from shared.tools.execution import Called, carry_out, describe_documents, render_result
+from shared.tools.execution import Called, describe_documents, execute_call, render_result
 from shared.tools.models import WebHit
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls
@@ -119,7 +119,7 @@ class CallMaker:
         if started:
             await self.send(started)
         outcomes, gap_hits = await run_together(
-            run_together(*(carry_out(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
+            run_together(*(execute_call(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
             run_together(*(one.hits() for one in searches)),
         )
         ended = [

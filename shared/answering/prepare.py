@@ -56,7 +56,7 @@ from shared.tools.execution import describe_documents
 from shared.tools.registry import Binding, tools_of
 from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
-from shared.tools.table_tools import described_table
+from shared.tools.table_tools import describe_table
 
 # Maximum number of tables in the first prompt. A wide table takes 2,000 tokens. Not measured.
 _MAX_TABLES = 5
@@ -279,7 +279,7 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
         TableCard(
             doc_id=table.doc_id,
             version=table.version,
-            text=json.dumps(described_table(table), ensure_ascii=False),
+            text=json.dumps(describe_table(table), ensure_ascii=False),
         )
         for table in tables
     )

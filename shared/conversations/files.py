@@ -122,9 +122,7 @@ async def announce_file(thread_id: str, name: str, user: UserContext, services: 
     await _note_files(thread, user, services.threads)
 
 
-async def keep_if_wanted(
-    thread_id: str, name: str, user: UserContext, services: ConversationServices
-) -> None:
+async def attach_file(thread_id: str, name: str, user: UserContext, services: ConversationServices) -> None:
     """Record the new file in its thread. If the thread was deleted while the file was being written, remove
     the file and raise an error.
 

@@ -120,10 +120,10 @@ class MemorySearch:
             self._memories.search(SearchRequest(vectors=(nearest,), select=_FIELDS, top=_CANDIDATES)),
         )
         best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
-        return await as_told_now(best, _documents(self._user, self._services))
+        return await hide_unreadable_answers(best, _documents(self._user, self._services))
 
 
-async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
+async def hide_unreadable_answers(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
     """Return the memories, with empty answers where the user can no longer read all documents that the answer
     cites.
     """
@@ -193,7 +193,7 @@ async def list_memories(
     skip = _read_cursor(cursor)
     memories = await Memories(services.memory_index, user).newest(limit + 1, skip)
     has_more = len(memories) > limit and skip + limit < _MAX_LISTED
-    visible = tuple(await as_told_now(memories[:limit], _documents(user, services)))
+    visible = tuple(await hide_unreadable_answers(memories[:limit], _documents(user, services)))
     return MemoryList(memories=visible, count=len(visible), cursor=str(skip + limit) if has_more else None)
 
 

@@ -189,7 +189,7 @@ async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) 
     is_id = re.fullmatch(ID_PATTERN, thread_id) is not None
     thread = await threads.get(user.user_id, thread_id) if is_id else None
     if thread is None or thread.is_deleted:
-        raise not_there(thread_id)
+        raise thread_not_found(thread_id)
     return thread
 
 
@@ -317,7 +317,7 @@ async def thread_and_turns(
 ) -> tuple[Thread, list[ThreadTurn]]:
     """Return a thread with its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
-        raise not_there(thread_id)
+        raise thread_not_found(thread_id)
     # Both can be read at the same time, because a missing thread has no turns.
     return await run_together(
         owned_thread(thread_id, user, threads),
@@ -333,7 +333,7 @@ def view_of(thread: Thread) -> ThreadView:
     return ThreadView.model_validate(seen, from_attributes=True)
 
 
-def not_there(thread_id: str) -> NotFoundError:
+def thread_not_found(thread_id: str) -> NotFoundError:
     """Return the error for a thread that doesn't exist, was deleted or belongs to someone else."""
     return NotFoundError(
         f"There is no thread {thread_id[:64]!r}.", "Check the id; only a thread's owner can see it."
@@ -394,7 +394,7 @@ async def open_turn(
         try:
             await threads.replace(thread, changed, _new_turn(request, number, with_files=thread.has_files))
         except NotFoundError:
-            raise not_there(request.thread_id) from None
+            raise thread_not_found(request.thread_id) from None
         except ConflictError:
             await asyncio.sleep(0.01 * attempt)
         else:

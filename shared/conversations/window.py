@@ -26,7 +26,7 @@ MAX_BLOCKS = 8
 # Maximum number of turns summarised by one model call: at most 72,000 characters.
 MAX_FOLDED = 12
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# A citation mark with the spaces before it, and with those that would separate a word from its punctuation.
+# Matches a citation mark, with the spaces before it and any spaces between it and punctuation.
 _REFERENCE = re.compile(r"[ \t]*\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\](?:[ \t]+(?=[.,;:!?]))?")
 _REMARK = re.compile(
     "|".join(
@@ -83,8 +83,8 @@ def plain_answer(text: str) -> str:
 
 
 def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> list[ThreadTurn]:
-    """Return the turns in the history of the next question, oldest first. Turns that a later version of their
-    question replaces are left out.
+    """Return the turns that belong to the history of the next question, oldest first. Turns whose question
+    was replaced by a later version are left out.
 
     A turn that replaces another follows what came before that one. What followed the earlier version is
     left out.

@@ -37,7 +37,7 @@ class StaleAttemptError(ConflictError):
 
 
 class RunClosedError(ConflictError):
-    """Internal error: the run has ended, or the step that started the sub-agent has."""
+    """Internal error: the run has ended, or the step that started the sub-agent has ended."""
 
     code = "RunClosedError"
 
@@ -123,7 +123,7 @@ class EventLog:
         self._note_tokens(batch)
 
     def _with_step(self, event: RunEvent) -> RunEvent:
-        """Return the event labelled with its step, unless it has one already.
+        """Return the event with this attempt's step and sub-agent. A step that is already set is kept.
 
         A withdrawal of another step's events keeps that step's number.
         """

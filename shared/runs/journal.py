@@ -186,8 +186,8 @@ async def clarification_of(
 
 
 async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: datetime) -> ReplyLine:
-    """Append the reply to a clarification unless there already is one. Return the first reply, which is the
-    one that counts.
+    """Append the reply to a clarification unless there is one. Return the first reply, the only one that
+    counts.
 
     The user's reply and the timeout compete: the first append wins.
 

@@ -190,7 +190,7 @@ def _segment(name: str) -> str:
         CallerError: the id would change the path.
     """
     if not name or set(name) == {"."}:
-        raise CallerError("The conversation id is empty or consists only of dots.")
+        raise CallerError("The id of the conversation or message is empty or consists only of dots.")
     return quote(name, safe="")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
-from shared.conversations.files import MAX_FILES_AT_ONCE, announce_file, keep_if_wanted
+from shared.conversations.files import MAX_FILES_AT_ONCE, announce_file, attach_file
 from shared.conversations.threads import new_thread
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
@@ -207,7 +207,7 @@ async def store_attachment(
         await announce_file(thread_id, blob_name, user, services)
         request = UploadRequest(filename=filename, acl=())
         state = await store(blob_name, request, _chunks(path), user, services)
-        await keep_if_wanted(thread_id, blob_name, user, services)
+        await attach_file(thread_id, blob_name, user, services)
         return state
 
 

@@ -290,7 +290,7 @@ class ReplyClaim(Model):
     reply_key: str
 
 
-def sorry(step: ReplyStep, code: str) -> ReplyStep:
+def apology(step: ReplyStep, code: str) -> ReplyStep:
     """Return the step that apologises to the user for a failure, or the final step if the apology itself
     failed.
 

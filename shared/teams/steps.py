@@ -11,7 +11,7 @@ from shared.teams import messages
 from shared.teams.context import IncomingMessage, ReplyDependencies
 from shared.teams.dispatch import show_help, take
 from shared.teams.dropped_files import keep_file, look_at_files, store_files
-from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, StepKind, sorry
+from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, StepKind, apology
 from shared.teams.replies import expire, reply_part
 from shared.teams.store import ReplyMemory, read_activity, settle
 
@@ -70,7 +70,7 @@ def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
         pause_s = max(PAUSES_S[step.attempt], failed.retry_after_s or 0.0)
         again = {"attempt": step.attempt + 1, "delay_s": min(pause_s, _MAX_PAUSE_S)}
         return step.model_copy(update=again)
-    return sorry(step, failed.code)
+    return apology(step, failed.code)
 
 
 async def _apologise(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:

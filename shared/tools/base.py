@@ -243,7 +243,7 @@ Query = Annotated[
 ]
 
 
-def named_block(hit: Hit) -> dict[str, Any]:
+def identify_block(hit: Hit) -> dict[str, Any]:
     """Return the identifying fields of a block. The model has already seen its text in a search result."""
     return {
         "block_id": hit.block_id,

@@ -11,7 +11,7 @@ from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.models import Hit
 from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, score_passages
 from shared.runs.provenance import UsedDocument
-from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, named_block
+from shared.tools.base import Parameters, Query, Tool, ToolEvidence, ToolResult, identify_block
 from shared.tools.binding import Binding
 
 # Scores of 20 passages take about 300 tokens, which a model writes in a few seconds. Not measured with real
@@ -71,7 +71,7 @@ class Grade(BlockJudge):
         hits = await self._read(arguments.block_ids)
         passages = await grade_passages(arguments.query, hits, self.chat_model, self.limits)
         return {
-            "results": [named_block(hit) for hit in passages],
+            "results": [identify_block(hit) for hit in passages],
             "result_count": len(passages),
             "graded_count": len(hits),
         }
@@ -103,5 +103,5 @@ class Rerank(BlockJudge):
         best = best_first(hits, scores)[: max(arguments.top_k, 1)]
         # Blocks that the model did not score have no relevance.
         relevance = {block_id: score / MAX_SCORE for block_id, score in scores.items()}
-        results = [{**named_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
+        results = [{**identify_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
         return {"results": results, "result_count": len(results)}

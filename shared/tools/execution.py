@@ -48,14 +48,14 @@ class Called:
 
     @property
     def event(self) -> ToolResultEvent:
-        """The event about this call that is streamed to readers of the run."""
+        """The event that reports this call to readers of the run."""
         name, result = self.planned.call.name, self.result
         if not result["success"]:
             return ToolResultEvent(tool=name, success=False, error_type=result["type"], error=result["error"])
         return ToolResultEvent(tool=name, success=True, result_count=self.count, sql=result.get("sql"))
 
 
-async def carry_out(
+async def execute_call(
     planned: PlannedCall, bind: Callable[[str, ToolEvidence], Tool], limit_s: float
 ) -> Called:
     """Execute a call and return its result. Refused calls, tool failures and timeouts become failed results.
@@ -84,7 +84,7 @@ async def carry_out(
 def render_result(
     outcome: Called, known_blocks: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
 ) -> tuple[str, list[Hit]]:
-    """Render a result as text for the model. Also return the hits in it that the model has not seen before.
+    """Render a result as text for the model, and return it with the hits that the model has not seen before.
 
     Blocks that only contain headings and blocks that score far below the best are left out. In the result of
     `read_pages`, omitted blocks are marked.

@@ -81,7 +81,7 @@ class ListTables(Tool):
         )
         page = tables[: min(max(arguments.limit, 1), 100)]
         self.evidence.documents.extend(_used_documents(page))
-        return {"tables": [described_table(table) for table in page], "count": len(page)}
+        return {"tables": [describe_table(table) for table in page], "count": len(page)}
 
 
 class RunSqlParameters(Parameters):
@@ -210,7 +210,7 @@ class QueryStructuredData(Tool):
         Raises:
             InvalidQueryError: the model reports that the tables can't answer it.
         """
-        listed = json.dumps([described_table(table) for table in tables], ensure_ascii=False)
+        listed = json.dumps([describe_table(table) for table in tables], ensure_ascii=False)
         parts = [element("tables", listed), element("question", question)]
         if problem:
             parts += [element("sql", sql), element("problem", problem)]
@@ -243,7 +243,7 @@ def _used_documents(tables: Sequence[ReadableTable]) -> list[UsedDocument]:
 
 def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:
     """Return the first candidates whose descriptions fit into a prompt, but at least one."""
-    sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in candidates)
+    sizes = accumulate(len(json.dumps(describe_table(table), ensure_ascii=False)) for table in candidates)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
     return list(candidates[: max(count, 1)])
 
@@ -252,7 +252,7 @@ def _is_empty(result: QueryResult) -> bool:
     return all(value is None or value == 0 for row in result.rows for value in row)
 
 
-def described_table(table: ReadableTable) -> dict[str, Any]:
+def describe_table(table: ReadableTable) -> dict[str, Any]:
     """Return the description of a table for the model: ids, name in SQL, columns and annotations."""
     description = {
         "unit": table.table.unit,

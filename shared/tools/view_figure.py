@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.platform.errors import InvalidQueryError
 from shared.retrieval.blocks import BlockLookup
-from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, named_block
+from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, identify_block
 from shared.tools.binding import Binding
 
 
@@ -46,4 +46,4 @@ class ViewFigure(Tool):
                 "Use the block_id of an image block that you were shown.",
             )
         self.evidence.figures.append(hit)
-        return {**named_block(hit), "image_caption": hit.image_caption or ""}
+        return {**identify_block(hit), "image_caption": hit.image_caption or ""}

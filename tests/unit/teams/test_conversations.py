@@ -207,17 +207,17 @@ async def test_a_service_that_is_down_is_told_of_after_two_more_tries(
 
 
 async def test_a_defect_is_told_with_a_reference_alone() -> None:
-    from shared.teams.models import sorry
+    from shared.teams.models import apology
     from tests.unit.teams.chat import first_step
 
     bot = await chat()
     message = bot.message(QUESTION)
     await handle(message, bot.services, bot.orchestrations)
     key = reply_key(message, OWNER_ID_KEY)
-    step = await bot.reply(sorry(first_step(message), "InternalError"))
+    step = await bot.reply(apology(first_step(message), "InternalError"))
     assert step.kind == "end"
     assert key[:8] in bot.last.reply.text
-    assert sorry(sorry(first_step(message), "InternalError"), "InternalError").kind == "end"
+    assert apology(apology(first_step(message), "InternalError"), "InternalError").kind == "end"
 
 
 async def test_who_asks_too_much_at_once_is_told_to_wait() -> None:
