@@ -28,7 +28,7 @@ SLOW = {"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@ttft=1200,tps=30,only=answer+sub_agen
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder: Path = tmp_path_factory.mktemp("kills")
     environment = {**environment_without_model(), **QUICK}
-    with LocalStack(settings_for(folder), PATIENT, environment) as stack:
+    with LocalStack(settings_for(folder), {**PATIENT, **SLOW}, environment) as stack:
         bring_samples(stack, lambda done, whole, current: None)
         yield Scene(stack, seed=7)
 
@@ -43,8 +43,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     ],
 )
 def test_nothing_is_lost_and_nothing_comes_twice(scene: Scene, strike: Round) -> None:
-    scene.stack.stop_host()
-    scene.stack.start_host(SLOW)
     outcomes: list[Outcome] = strike(scene)
     assert [one for one in outcomes if not one.is_complete] == []
     assert sum(one.doubled for one in outcomes) == 0
