@@ -102,7 +102,7 @@ def _dry_run(place: Place) -> int:
     for step in STEPS:
         _show(step.title)
         step.platform_calls(target)
-    _show(f"Printed for the next day:\n  $ {target.bill_command()}")
+    _show(f"Command for the bill, which is available the next day:\n  $ {target.bill_command()}")
     return 0
 
 
@@ -133,7 +133,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         # According to the documentation, idle instances are removed after some minutes (not measured).
         options.pause = 0.0 if options.local else 900.0
     if not (options.local or options.dry_run or options.subscription):
-        parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")
+        parser.error("--subscription is required; --dry-run prints the commands without a subscription")
     options.subscription = options.subscription or "SUBSCRIPTION"
     return options
 

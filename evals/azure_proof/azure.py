@@ -140,7 +140,7 @@ class AzureTarget:
         return Outcome(
             checks=(check("the app answers on /api/health", health, passed="ok" in health),),
             figures={"seconds of azd up and registration": seconds},
-            notes=(f"What would be made, by what-if: {' '.join(preview.split())[:2000]}",),
+            notes=(f"Planned changes according to what-if: {' '.join(preview.split())[:2000]}",),
         )
 
     def facts(self) -> Facts:
@@ -361,7 +361,7 @@ class AzureTarget:
     def _node_version(self) -> str:
         version = self._run("node", "--version", example="v20.0.0")
         if int(version.removeprefix("v").partition(".")[0]) < 20:
-            raise ValueError(f"Node {version}")
+            raise ValueError(f"Node {version} is too old; install a newer version")
         return version
 
     def _account(self) -> str:

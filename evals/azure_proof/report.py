@@ -31,7 +31,7 @@ def _lines(evidence: Evidence) -> Iterator[str]:
     yield ""
     names = ", ".join(step.title for step in failed)
     verdict = f"Failed: {names}." if failed else "Every step passed."
-    yield f"**{verdict} {passed} of {len(checks)} checks hold.** `evidence.json` has the same for programs."
+    yield f"**{verdict} {passed} of {len(checks)} checks hold.** `evidence.json` contains the same data."
     yield ""
     yield "| what | value |"
     yield "|---|---|"

@@ -52,7 +52,7 @@ class RealShell:
         except FileNotFoundError:
             raise CommandFailedError(f"{command[0]} is not installed.") from None
         except subprocess.TimeoutExpired:
-            raise CommandFailedError(f"{shell_text(command)} took over {timeout_s:.0f} s.") from None
+            raise CommandFailedError(f"{shell_text(command)} took longer than {timeout_s:.0f} s.") from None
         if done.returncode != 0:
             text = (done.stdout + done.stderr).strip()[-_SHOWN_OF_FAILURE:]
             raise CommandFailedError(f"{shell_text(command)} failed ({done.returncode}): {text}")

@@ -115,7 +115,7 @@ def _attempt(
     except httpx.HTTPError as failed:
         errors[call] = error_message(failed)
     except (KeyError, TypeError, ValueError) as misread:
-        errors[call] = f"The answer is not of the form that docs/api.md says: {misread!r}"
+        errors[call] = f"The answer does not have the format described in docs/api.md: {misread!r}"
     else:
         return value, time.monotonic() - began
     return None, None

@@ -104,7 +104,7 @@ def find_sets(data: Path, names: str) -> list[Path]:
         folders = sorted(path for path in data.glob("*") if _is_set(path))
     wrong = [folder.name for folder in folders if not _is_set(folder)]
     if wrong or not folders:
-        message = f"no set: {', '.join(wrong)}" if wrong else f"no set in {data}"
+        message = f"no question set: {', '.join(wrong)}" if wrong else f"no question set in {data}"
         raise ValueError(f"There is {message}. A set has {QUERIES}, and {DOCUMENTS} or {PASSAGES}.")
     return folders
 

@@ -41,7 +41,7 @@ def as_text(data: dict[str, Any]) -> str:
     """Format the report as text."""
     lines = [
         f"{data['cases']} requests ({data['valid_cases']} valid), {data['without_identity']} without "
-        f"identity: {data['server_errors']} errors of the server, {data['mismatches']} other than described"
+        f"identity: {data['server_errors']} server errors, {data['mismatches']} mismatched responses"
     ]
     stateful = data["stateful"]
     lines[0] += (

@@ -75,7 +75,7 @@ class Sender:
         results = []
         for request in first.values():
             seen = self._answered(request, "nobody", {"Authorization": ""})
-            wrong = () if seen.status == 401 else (f"answered with {seen.status} to nobody",)
+            wrong = () if seen.status == 401 else (f"status {seen.status} instead of 401",)
             results.append(Seen(**{**vars(seen), "complaints": (*seen.complaints, *wrong)}))
         return results
 

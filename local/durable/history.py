@@ -70,7 +70,7 @@ class HistoryEvent(BaseModel):
         """The sequence number of the activity, sub-orchestration or timer whose result this event reports."""
         ended = self.timer_id if self.event_type is EventType.TIMER_FIRED else self.task_scheduled_id
         if ended is None:
-            raise ValueError(f"A {self.event_type.name} event has no sequence number of a task.")
+            raise ValueError(f"A {self.event_type.name} event does not report the result of a task.")
         return ended
 
 

@@ -163,7 +163,7 @@ def _describe(function: Any) -> HostedFunction:
     bindings = tuple(json.loads(raw) for raw in function.get_raw_bindings())
     triggers = [binding for binding in bindings if binding["type"].lower().endswith("trigger")]
     if len(triggers) != 1 or triggers[0]["type"] not in TRIGGERS:
-        raise AppError(f"function {name}: this host serves {', '.join(sorted(TRIGGERS))}, one per function")
+        raise AppError(f"function {name}: exactly one trigger is required: {', '.join(sorted(TRIGGERS))}")
     parameters = dict(inspect.signature(call).parameters)
     annotations = typing.get_type_hints(call)
     by_name = {binding["name"]: binding for binding in bindings if binding["name"] != "$return"}
@@ -184,7 +184,7 @@ def _describe(function: Any) -> HostedFunction:
 
 def _parameter(function_name: str, binding: BindingDocument, annotations: Mapping[str, Any]) -> Parameter:
     if binding["direction"] == "OUT" or binding["type"] not in INPUTS | TRIGGERS:
-        raise AppError(f"function {function_name}: this host does not serve the binding {binding['type']}")
+        raise AppError(f"function {function_name}: this host does not support the binding {binding['type']}")
     annotation = annotations.get(binding["name"])
     # For str and bytes, the worker uses its generic converter, unless the trigger has an implicit output.
     generic = annotation in {str, bytes} and binding["type"] not in IMPLICIT_RETURN
@@ -204,7 +204,7 @@ def _return_parameter(
     if explicit is not None:
         if explicit["type"] != "http":
             raise AppError(
-                f"function {function_name}: this host does not serve the output {explicit['type']}"
+                f"function {function_name}: this host does not support the output binding {explicit['type']}"
             )
         check_return(function_name, annotations.get("return"))
         return Parameter("$return", explicit["type"], annotations.get("return"))

@@ -72,8 +72,8 @@ def _route_of(function: FunctionDocument) -> HttpRoute:
     matched = _TEMPLATE.fullmatch(template.strip("/"))
     if matched is None or function.trigger.get("methods"):
         raise AppError(
-            f"function {function.name}: this host serves all methods of a fixed path, which may end in "
-            f"{{*name}}, but not the route {template!r} with its methods"
+            f"function {function.name}: the route {template!r} is not supported; use a fixed path, which may "
+            "end in {*name}, without a list of methods"
         )
     return HttpRoute(function, matched[1].lower(), matched[2] is not None)
 

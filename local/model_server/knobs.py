@@ -117,7 +117,7 @@ def parse_knobs(suffix: str) -> Knobs:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
-        message = f"Model name: {place}: {first['msg']}; known are {', '.join(Knobs.model_fields)}"
+        message = f"Model name: {place}: {first['msg']}; known knobs are {', '.join(Knobs.model_fields)}"
         raise ApiError(400, message, code="invalid_knob", param="model") from None
 
 

@@ -145,7 +145,7 @@ class ModelServer:
         request = read_body(EmbeddingRequest, raw)
         knobs = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
         if request.dimensions not in {None, DIMENSIONS}:
-            message = f"{MINILM_NAME} has {DIMENSIONS} dimensions and no others."
+            message = f"{MINILM_NAME} supports only {DIMENSIONS} dimensions."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
         if knobs.stall is not None:
             return StalledResponse()

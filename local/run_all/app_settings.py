@@ -50,7 +50,7 @@ def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> M
     missing = [name for name in _MODEL_NAMES if not environment.get(name)]
     if missing:
         raise StackError(
-            f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}: name its models, as "
+            f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}. Set them as "
             "docs/settings.md explains, or unset OPENAI_BASE_URL and AZURE_OPENAI_ENDPOINT."
         )
     # No settings are needed, because the app inherits the environment.

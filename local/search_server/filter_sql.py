@@ -211,7 +211,7 @@ def _call(node: ast.Call, scope: _Scope) -> Sql:
     name = qualified_name(node.func)
     if name == "search.in":
         return _search_in(node.args, scope)
-    raise RequestError(f"Invalid expression: the local search server has no function '{name}' in $filter.")
+    raise RequestError(f"Invalid expression: the local search server does not support '{name}' in $filter.")
 
 
 def _search_in(arguments: Sequence[Node], scope: _Scope) -> Sql:

@@ -84,7 +84,7 @@ def parse_simple(text: str) -> QueryNode | None:
     for operator in _SIMPLE_OPERATOR.finditer(text):
         if operator["found"]:
             raise RequestError(
-                f"The operator '{operator['found']}' is not supported in the simple syntax here; escape it."
+                f"The operator '{operator['found']}' is not supported in simple syntax; escape it."
             )
     words = (_ESCAPED.sub(r"\1", word) for word in text.split())
     return Group(tuple((False, Words(word)) for word in words))

@@ -51,7 +51,7 @@ def test_errors_of_the_server_and_other_complaints_are_told_apart() -> None:
 def test_only_answers_as_described_are_clean() -> None:
     assert is_clean(report([seen()], [seen("memory", 401)]))
     assert not is_clean(report([], []))
-    assert not is_clean(report([seen()], [seen("memory", 200, "answered with 200 to nobody")]))
+    assert not is_clean(report([seen()], [seen("memory", 200, "status 200 instead of 401")]))
     assert not is_clean(report([seen("health", 503)], []))
 
 
@@ -87,6 +87,6 @@ def test_an_app_that_fails_or_answers_otherwise_is_found(wrong_app: str) -> None
         "Server error",
         "schema",
         "Undocumented status code",
-        "answered with 200 to nobody",
+        "status 200 instead of 401",
     ):
         assert any(expected in complaint for complaint in complaints), (expected, complaints)

@@ -96,7 +96,7 @@ def test_sets_are_found_by_name_or_all_together(tmp_path: Path) -> None:
     assert [folder.name for folder in find_sets(tmp_path, "")] == ["a", "b"]
     assert [folder.name for folder in find_sets(tmp_path, "b, a")] == ["b", "a"]
     assert find_sets(tmp_path / "a", "") == [tmp_path / "a"]
-    with pytest.raises(ValueError, match="no set: no-set"):
+    with pytest.raises(ValueError, match="no question set: no-set"):
         find_sets(tmp_path, "a,no-set")
 
 

@@ -40,12 +40,12 @@ def test_the_first_name_in_the_alphabet_is_asked_first() -> None:
 
 @pytest.mark.parametrize("route", ["a/{n}", "a/{n?}", "a/{*n}/b", "a/x{n}", "a{*n}", "a/{n:int}"])
 def test_another_parameter_than_a_final_catch_all_is_refused(route: str) -> None:
-    with pytest.raises(AppError, match="this host"):
+    with pytest.raises(AppError, match="is not supported"):
         http_routes([function("f", route)])
 
 
 def test_a_route_for_some_methods_is_refused() -> None:
-    with pytest.raises(AppError, match="all methods"):
+    with pytest.raises(AppError, match="without a list of methods"):
         http_routes([function("f", "a", "GET")])
 
 
