@@ -152,4 +152,4 @@ def read_activity(body: bytes) -> Received:
         if first["type"] == "json_invalid":
             raise CallerError("The body is not valid JSON.", "Send an activity.") from None
         place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise CallerError(f"Not an activity: {place} is missing or invalid.") from None
+        raise CallerError(f"Invalid activity: {place} is missing or invalid.") from None

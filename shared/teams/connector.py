@@ -218,7 +218,7 @@ def _as_ours(error: ClientResponseError) -> GroundworkError:
     if error.status in _RETRIED:
         return rate_limited(SERVICE, headers)
     if error.status == 413 or code == "messagesizetoobig":
-        return PayloadTooLargeError(f"Too large for {SERVICE.name}.")
+        return PayloadTooLargeError(f"The message is too large for {SERVICE.name}.")
     if error.status == 401:
         return refused(SERVICE)
     if error.status in (400, 403, 404, 405, 410):
@@ -230,8 +230,8 @@ def _as_ours(error: ClientResponseError) -> GroundworkError:
 
 
 def _ending(status: int, code: str, message: str) -> Ending | None:
-    """Return why the channel ended a streamed message, or None if the error has another cause. `code` and
-    `message` must be in lower case.
+    """Return the reason why the channel ended a streamed message, or None if the error has another cause.
+    `code` and `message` must be in lower case.
     """
     if status == 403 and code == "contentstreamnotallowed":
         if "exceeded streaming time" in message:

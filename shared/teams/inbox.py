@@ -157,7 +157,7 @@ def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivi
     if received.type not in ("message", "invoke"):
         return BotIgnored(activity_type=received.type)
     if sender is None or recipient is None or received.id is None:
-        raise CallerError(f"A {received.type} needs id, from and recipient.")
+        raise CallerError(f"Invalid activity: {received.type!r} needs id, from and recipient.")
     if sender.id == recipient.id:  # The channel echoed a message of the bot itself.
         return BotIgnored(activity_type=received.type)
     if received.type == "invoke":

@@ -296,5 +296,7 @@ def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
 
 
 def file_reason(failure: FileFailure | None, reason: str, language: Language) -> str:
-    """Return why a file can't be read, in the user's language. `reason` is the parser's English message."""
+    """Return the reason why a file can't be read, in the user's language. `reason` is the parser's English
+    message.
+    """
     return _GERMAN_FAILURES[failure or "internal"] if language == "de" else reason

@@ -131,11 +131,11 @@ class ReplyMemory:
         self._key = reply_key
 
     async def keep_place(self, place: ReplyPlace) -> None:
-        """Store where the answer of the run is to be sent."""
+        """Store the destination of the run's answer."""
         await write_model(self._blobs, WORK, f"{self._own}-place.json", place)
 
     async def place(self) -> ReplyPlace:
-        """Return where the answer of the run is to be sent. Raise NotFoundError if the run was erased."""
+        """Return the destination of the run's answer. Raise NotFoundError if the run was erased."""
         place = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
         if place is None:
             raise NotFoundError("No state is stored for this reply.")

@@ -192,7 +192,8 @@ class Tool(ABC):
 
 @dataclass
 class ToolEvidence:
-    """Evidence collected by a tool call, from which citations are made. Only the model sees the JSON result.
+    """Evidence collected by a tool call, from which citations are made. Unlike the JSON result, it is not
+    shown to the model.
 
     Attributes:
         figures: image blocks whose pictures the model should see.

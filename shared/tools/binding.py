@@ -105,8 +105,8 @@ class Binding:
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
-    """Return a search over blocks that `user` may read. If embedding fails or is slow, it searches by keyword
-    only.
+    """Return a search over blocks that `user` may read. If embedding fails or is slow, only keywords are
+    searched.
     """
     binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
     return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))

@@ -1,4 +1,4 @@
-"""Tools over document metadata: list, search and count documents, or get one."""
+"""Tools over document metadata, which list, search, count or retrieve documents."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, get_args

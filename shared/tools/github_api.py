@@ -43,7 +43,7 @@ SERVICE = Dependency(
 def _checked_repositories(text: str) -> str:
     for name in listed(text):
         if not _REPOSITORY.fullmatch(name):
-            raise ValueError(f"{name!r} is not owner/name")
+            raise ValueError(f"{name!r} is not of the form owner/name")
     return text
 
 

@@ -1,4 +1,5 @@
-"""Limits on what a run may send to the web and which pages it may read. Pure.
+"""Restrictions on a run's use of the web: which search queries it may send, and which pages it may read.
+Pure.
 
 Queries and URLs are visible to third parties. The model chooses both after reading documents, which may
 contain instructions to it, so neither choice is trusted.

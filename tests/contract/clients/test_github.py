@@ -153,7 +153,8 @@ async def test_a_check_reads_a_repository(server: GithubServer) -> None:
 
 def test_the_settings_of_the_tool_are_checked() -> None:
     environment = {"AGENT_TOOLS": "github", "GITHUB_REPOSITORIES": "contoso"}
-    with pytest.raises(ConfigurationError, match="GITHUB_REPOSITORIES: 'contoso' is not owner/name") as wrong:
+    refusal = "GITHUB_REPOSITORIES: 'contoso' is not of the form owner/name"
+    with pytest.raises(ConfigurationError, match=refusal) as wrong:
         enabled_tools(fake_settings(**environment))
     assert "Example: GITHUB_REPOSITORIES=contoso/handbook,contoso/app" in wrong.value.detail
     for address in ("http://github.example", "ftp://github.example"):
