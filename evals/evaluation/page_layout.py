@@ -21,7 +21,7 @@ from evals.evaluation.quotations import bare
 
 # Vertical tolerance for words on one line, relative to a word's height.
 _SAME_LINE = 0.4
-# Gap in line heights that separates columns. Blanks in justified text are narrower.
+# Minimum gap between columns, in line heights. Spaces in justified text are narrower.
 _WORD_GAP = 0.9
 # Maximum gap, in line heights, between lines of a paragraph or between a heading and its text.
 _LINE_GAP = 1.3

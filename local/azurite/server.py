@@ -80,8 +80,8 @@ def is_installed(prefix: Path) -> bool:
 
 
 def install(prefix: Path) -> Path:
-    """Install the pinned Azurite version below `prefix` unless it is already there. Return the path of its
-    start script.
+    """Install the pinned Azurite version below `prefix` unless it is already installed. Return the path of
+    its start script.
 
     If several callers install at the same time, the installation that is complete first is kept.
 

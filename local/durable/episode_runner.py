@@ -1,4 +1,4 @@
-"""Execution of episodes: one at a time per instance, several instances concurrently."""
+"""Runs episodes: one at a time per instance, several instances concurrently."""
 
 import asyncio
 import logging
@@ -19,8 +19,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class EpisodeRunner:
-    """Runner that replays an instance for its pending events and commits the outcome, until no events are
-    pending.
+    """A runner of episodes. It replays an instance for its pending events and commits the outcome, until no
+    events are pending.
 
     Args:
         on_commit: called after each episode with the work it scheduled.

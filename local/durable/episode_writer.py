@@ -1,5 +1,5 @@
-"""Storage of an episode: history, requested work, sub-orchestrations and events for the parent, in one
-transaction.
+"""Stores an episode in one transaction: history, requested work, sub-orchestrations and events for the
+parent.
 """
 
 import json
@@ -194,8 +194,8 @@ class EpisodeWriter:
 
 
 def _result_for_parent(task_id: int, ending: Completion, timestamp: str) -> HistoryEvent:
-    """Return the event that reports a sub-orchestration's result to its parent. Unless it completed, the
-    parent's task fails with its output as the reason.
+    """Return the event that reports a sub-orchestration's result to its parent. If it didn't complete, the
+    event fails the parent's task, with the output as the reason.
     """
     if ending.status is RuntimeStatus.COMPLETED:
         return HistoryEvent(

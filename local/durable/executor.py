@@ -29,7 +29,7 @@ _MAX_WAIT_S = 60.0
 
 
 class TimerSet:
-    """A set of timers. Each fires once, and not before the clock reaches its time."""
+    """A set of timers. Each fires once, when the clock has reached its time."""
 
     def __init__(self, clock: Clock, on_fire: Callable[[TaskKey, HistoryEvent], None]) -> None:
         self._clock = clock
@@ -147,7 +147,8 @@ HEARTBEAT_S = 1.0
 
 @dataclass(frozen=True)
 class CrashDelays:
-    """Delays, in seconds, before interrupted work resumes after a crash of the host, as with Azure Storage.
+    """The delays in seconds after which interrupted work resumes when the host has crashed. They imitate
+    Azure Storage.
 
     Attributes:
         lease_s: time until another host can acquire the partitions. No orchestration continues earlier.

@@ -42,7 +42,7 @@ def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX
 
 
 def management_urls(webhook_url: str, instance_id: str, task_hub: str) -> dict[str, str]:
-    """Return the URLs of the operations on one instance. The reply to a start request contains them."""
+    """Return the management URLs of one instance, which the reply to a start request contains."""
     instance = f"{webhook_url}/instances/{quote(instance_id, safe='')}"
     hub = f"taskHub={quote(task_hub, safe='')}&connection=Storage"
     return {

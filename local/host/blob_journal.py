@@ -55,7 +55,9 @@ class Deletion:
 
 
 class BlobJournal:
-    """Store of blob receipts and events, for use by one process and one event loop."""
+    """The store of blob receipts (etags that have already raised an event) and pending events, for one
+    process and one event loop.
+    """
 
     def __init__(self, path: Path) -> None:
         self._database = open_database(path, SCHEMA)
@@ -109,7 +111,7 @@ class BlobJournal:
         return [BlobEvent(row[0], BlobVersion(*row[1:5]), row[5]) for row in rows]
 
     def begin(self, event: BlobEvent) -> None:
-        """Count an attempt. This happens before the attempt, so that a blob that crashes the process is also
+        """Count an attempt before it starts, so that a blob that crashes the process is also
         dead-lettered.
         """
         self._database.execute("UPDATE blob_events SET tries = tries + 1 WHERE id = ?", (event.event_id,))

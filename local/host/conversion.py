@@ -1,4 +1,4 @@
-"""Conversion between wire values (Datum) and function arguments, with the converters of the real worker.
+"""Converts between wire values (Datum) and function arguments, with the converters of the real worker.
 
 The converters are azure-functions' own registry, and the registry of azurefunctions.extensions.base for SDK
 types ("deferred bindings"). Only the generic converter, which lives in the worker itself, is written here.
@@ -54,7 +54,9 @@ class BlobModelBindingData:
 
 
 class GenericConverter:
-    """Converter for binding types without a registered one, and for parameters annotated str or bytes."""
+    """Converter for binding types without a registered converter, and for parameters annotated str or
+    bytes.
+    """
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:

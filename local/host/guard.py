@@ -1,4 +1,4 @@
-"""Protection of the host's own routes: they require a key and reject requests from foreign web pages.
+"""Protects the host's own routes: they require a key and reject requests from foreign web pages.
 
 In Azure, `/admin` requires the master key and `/runtime` the durable extension's key. Here one key is used
 for both, in the header x-functions-key or the parameter `code`. Only the worker calls `/durabletask`; the SDK
@@ -70,7 +70,9 @@ def _is_loopback(authority: str) -> bool:
 
 
 class StrictProtocol(H11Protocol):
-    """HTTP/1.1 that rejects folded headers with status 400, as Kestrel does. h11 would join their lines."""
+    """An HTTP/1.1 protocol that rejects folded headers with status 400, as Kestrel does. h11 alone would join
+    their lines.
+    """
 
     def data_received(self, data: bytes) -> None:
         unread, _ = self.conn.trailing_data

@@ -1,4 +1,4 @@
-"""Routing of HTTP requests to functions in the worker, and forwarding of their responses.
+"""Routes HTTP requests to functions in the worker, and forwards their responses.
 
 Requests that the real host rejects before routing are rejected too; docs/internals/host.md lists them.
 """

@@ -136,8 +136,8 @@ def fill_environment(folder: Path, environment: MutableMapping[str, str]) -> Non
 
 
 def locate(app: str) -> tuple[Path, str]:
-    """Return folder and module name of the argument `--app`: a module in the current folder, or the path of a
-    .py file.
+    """Return the folder and the module name for the argument `--app`: a module in the current folder, or the
+    path of a .py file.
     """
     path = Path(app)
     if path.suffix == ".py":

@@ -108,7 +108,7 @@ class Worker:
         self._watching = asyncio.create_task(self._watch(on_end), name="worker")
 
     async def ready(self) -> None:
-        """Wait until the worker is ready. Calls that don't wait fail in the meantime."""
+        """Wait until the worker is ready. Calls that are made earlier fail."""
         while not self._is_ready:
             self._changed.clear()
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""Extractive answers: sentences quoted from the documents of the prompt, with citations, or a gap.
+"""Writes extractive answers: sentences quoted from the documents in the prompt, with citations, or a gap tag.
 
 No tool is needed. Documents found by a search for a gap are taken into account; if a part was already
 answered, only the gap remains to be written.

@@ -131,7 +131,7 @@ _NO_FAULT = 10  # number of outcomes without a fault, about a third of all outco
 
 def draw(seed: int, request_number: int) -> str:
     """Return the knobs of the fault drawn for a request, or "" for no fault. The same seed and number always
-    draw the same.
+    give the same fault.
     """
     digest = hashlib.blake2b(f"{seed}#{request_number}".encode(), digest_size=8).digest()
     place = int.from_bytes(digest, "big") % (len(FAULTS) + _NO_FAULT)

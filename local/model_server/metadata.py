@@ -1,5 +1,5 @@
-"""Handler for DocumentMetadata: title, author, type, department, date, language, tags and summaries by
-rules.
+"""Handler for DocumentMetadata. It derives title, author, type, department, date, language, tags and
+summaries by rules.
 """
 
 import re
@@ -75,7 +75,7 @@ def _find_language(text: str) -> str:
 
 def find_tags(text: str) -> list[str]:
     """Return at most eight tags: the most frequent words in lower case. Inflected forms count as one word,
-    shown as it first occurs.
+    which is shown in the form that occurs first.
     """
     content = set(content_words(text))
     words = [word for word in words_of(text) if len(word) > 3 and word.isalpha() and word in content]
@@ -105,13 +105,15 @@ def _looks_like_title(line: str) -> bool:
 
 
 def _find_type(title: str, filename: str, top: str) -> str:
-    """Return the document type named first in the title, the file name or the text, or "document"."""
+    """Return the first document type found in the title, the file name or the text, in this order, or else
+    "document".
+    """
     matches = (_TYPE.search(place) for place in (title, re.sub(r"[_.-]", " ", filename), top))
     return next((kind[0].lower().replace(" ", "_") for kind in matches if kind), "document")
 
 
 def _find_date(top: str, filename: str) -> str | None:
-    """Return the first date in the text as ISO 8601, the year in the file name, or None."""
+    """Return the first date in the text as ISO 8601, or else the year in the file name, or None."""
     for pattern, form in _DATES:
         for groups in re.findall(pattern, top):
             with suppress(ValueError):

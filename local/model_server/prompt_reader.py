@@ -65,8 +65,8 @@ class Element(NamedTuple):
 
 
 def elements(message: str, tag: str) -> list[Element]:
-    """Return the elements with the given tag name in order. Elements nested in another one of that name are
-    omitted.
+    """Return the elements with the given tag name in order. Elements nested inside an element of the same
+    name are omitted.
     """
     pattern = rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>"
     return [

@@ -38,8 +38,8 @@ INTRODUCTION = (
 def write_reply(
     request: ChatRequest, embedder: EmbeddingService, tool_loop: int = 0, *, delegates: bool = False
 ) -> Reply:
-    """Return the reply to a chat request. Only answers with documents are already shortened to their token
-    limit; the caller truncates all others.
+    """Return the reply to a chat request. Answers with documents are already within their token limit; the
+    caller must truncate all other replies.
 
     Args:
         tool_loop: 1 calls a tool wherever allowed, 2 everywhere.

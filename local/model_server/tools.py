@@ -1,4 +1,5 @@
-"""Turns with tools: search for documents not read yet, then answer, or reply READY before a report.
+"""Decides what to do in a turn with tools: search for unread documents or the web, answer, or reply READY
+before a report.
 
 A sub-agent's task is in the last user message with a <task>; passages are in that message, later ones, and
 tool results. No call is repeated.
@@ -78,8 +79,8 @@ def force_tool_call(request: ChatRequest) -> ToolCall:
 
 
 def delegate_call(request: ChatRequest) -> ToolCall | None:
-    """Return a `delegate` call for the whole question with the advised profile, or None if a tool was already
-    called.
+    """Return a `delegate` call for the whole question with the profile that the prompt advises, or None if a
+    tool was already called.
     """
     if "delegate" not in request.offered or _results_since_question(request):
         return None
@@ -118,8 +119,8 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
 
 
 def take_turn(request: ChatRequest) -> Reply:
-    """Return a call that searches for documents not read yet or the web, or the reply READY if nothing
-    remains to search.
+    """Return a call that searches the web or documents not read yet, or the reply READY if nothing remains to
+    be searched.
     """
     assignment = read_assignment(request.messages)
     subject = subject_of(assignment.question, assignment.documents)[:MAX_QUERY_CHARS]

@@ -66,8 +66,8 @@ class IndexStore:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Yield the writer in a transaction. It is committed at the end of the block unless the block did so,
-        and rolled back on errors.
+        """Yield the write connection in a transaction. It is committed at the end of the block unless the
+        block has committed it, and rolled back on an exception.
         """
         self._writer.execute("BEGIN IMMEDIATE")
         try:

@@ -10,8 +10,8 @@ from local.search_server.edm import Vector
 from local.search_server.text_index import Mask, Slots
 
 _FIRST_CAPACITY: Final = 1024
-# If a smaller share of the rows is selected, copying them is cheaper than multiplying all (100,000 rows of
-# 384 numbers).
+# If a smaller share of the rows is selected, copying those rows is cheaper than multiplying all rows (100,000
+# rows of 384 numbers).
 GATHER_BELOW: Final = 0.3
 
 Matrix = npt.NDArray[np.float32]

@@ -89,8 +89,8 @@ class Envelope:
         return {**self._body("chat.completion.chunk"), "choices": [choice]}
 
     def usage_chunk(self, usage: Usage) -> Json:
-        """Return the chunk with token usage and no choices that ends a stream if the request sets
-        include_usage.
+        """Return the last chunk of a stream, with token usage but no choices. It is sent only if the request
+        sets include_usage.
         """
         return {**self._body("chat.completion.chunk"), "choices": [], "usage": usage.body}
 

@@ -36,7 +36,7 @@ BLOCK_ORDER_WEIGHT = (
     # with the question.
     0.5
 )
-# Two passages count as the same statement if they share at least this part of their words.
+# Two passages count as the same statement if they share at least this fraction of their words.
 SAME_STATEMENT = 0.7
 
 
@@ -167,7 +167,7 @@ def subject_of(question: str, documents: Iterable[Document]) -> str:
 
 
 def occurs(word_stem: str, stems: Collection[str]) -> bool:
-    """Return whether `stems` contain a stem or another word that shares its first six letters."""
+    """Return whether `stems` contain this stem, or another word with the same first six letters."""
     if word_stem in stems or any(letter.isdigit() for letter in word_stem):
         return word_stem in stems
     beginning = word_stem[:STEM_PREFIX]
