@@ -56,8 +56,8 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def _compare_hints(task: IngestTask, state: DocumentState, blob_name: str) -> DocumentState:
-    """Return the document's state. If its table hints changed since the last ingestion, first mark its index
-    rows as outdated.
+    """Mark the document's index rows as outdated if its table hints have changed since the last ingestion.
+    Return the document's state.
     """
     hints = hints_of(blob_name)
     hints_blob = await task.blobs.properties(DOCUMENTS, hints) if hints else None
@@ -81,7 +81,9 @@ def _needs_ingestion(state: DocumentState, properties: BlobProperties, settings:
 
 
 async def _compare_blob(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
-    """Update the document's row from its blob, which exists, and return the work to do in this ingestion."""
+    """Compare an existing blob with the row of its document, update the row, and return the work to do in
+    this ingestion.
+    """
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if has_own_sidecar(blob_name) and not sidecar_etag and not state.content_hash:

@@ -167,7 +167,7 @@ _Placed = tuple[int, Element]
 
 @dataclass(frozen=True)
 class _Packer:
-    """Packer that fills chunks of at most `max_tokens` tokens with the elements of a section."""
+    """Packer that fills chunks with the elements of a section, up to `max_tokens` tokens each."""
 
     max_tokens: int
     count: TokenCounter

@@ -127,7 +127,7 @@ async def _parse(
 
 
 async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
-    """Return the job for the parser process, which writes its results to `folder`."""
+    """Return the job for the parser process, which writes its results to the given folder."""
     settings = task.services.settings
     return ParseJob(
         source=folder / "document",
@@ -195,7 +195,7 @@ def _start_attempt(state: DocumentState, version_key: str, etag: str) -> Documen
 
 
 def _inspect(path: Path) -> tuple[str, bytes]:
-    """Return the SHA-256 of a file as hex, and its first bytes."""
+    """Return the SHA-256 digest of a file in hexadecimal, and the first bytes of the file."""
     with path.open("rb") as file:
         content_hash = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)

@@ -165,7 +165,7 @@ class ParserPool:
 
 
 class _Worker:
-    """A slot of the pool, with at most one running process."""
+    """Slot of a worker pool, with at most one running process."""
 
     def __init__(self, memory_bytes: int, niceness: int = 0, modules: tuple[str, ...] = ()) -> None:
         self.started = 0  # number of processes started so far

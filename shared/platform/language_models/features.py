@@ -167,7 +167,9 @@ def _message_of(error: "APIStatusError") -> str:
 
 
 def _words(body: object) -> Iterator[str]:
-    """Yield the texts of an error response, in any known format. The echoed request is left out."""
+    """Yield the texts of an error response, in any known format. If the response echoes the request, the echo
+    is left out.
+    """
     if isinstance(body, str):
         yield body
     if not isinstance(body, dict):
