@@ -30,7 +30,7 @@ from shared.platform.telemetry import get_logger, pseudonym
 REPEAT_AFTER = timedelta(minutes=10)
 """If a person repeats an action within this time, no further entry is stored."""
 
-# Remembered entries per process, about 200 bytes each.
+# Number of recent entries remembered per process, about 200 bytes each.
 _MAX_REMEMBERED = 10_000
 _ADD_LIMIT_S = 2.0  # a response waits for the entry, which usually takes a few milliseconds
 # Rows scanned per page. Without a limit, a filter for a rarely read document would scan the whole table.

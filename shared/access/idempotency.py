@@ -45,7 +45,7 @@ class Claim(Model):
 
 
 LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day covers an overnight outage
-# Rows deleted per run, which takes tens of seconds. The next hourly run continues.
+# Number of rows deleted per hourly run, which takes tens of seconds. The next run continues.
 PURGED_AT_ONCE = 5000
 _TRIES = 8
 

@@ -17,7 +17,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-# People in one response. Each requires reading their limits.
+# Maximum number of people in a response. The stored usage of each is read separately.
 _MOST = 50
 _ACTIVE = timedelta(hours=24)
 # Number of audit pages to read, 500 entries each. They contain 50 people unless a program generated most of

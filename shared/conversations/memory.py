@@ -208,7 +208,7 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
         ids = set(await memories.ids(_DELETED_AT_ONCE))
         if not ids:
             break
-        # The index still shows the deleted rows.
+        # The index still shows rows that were just deleted, so wait until it is up to date.
         if ids <= deleted:
             await asyncio.sleep(_INDEX_LAG_S)
         await memory_index.delete(sorted(ids))

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 BUSY_RETRIES = 4
-# Clients kept, the most recently used ones. Creating one costs half as much as an append.
+# Number of recently used clients to cache. Creating a client costs half as much as an append.
 KEPT_CLIENTS = 64
-# Bytes read at once by a reader that has fallen behind.
+# Number of bytes read at once by a reader that has fallen behind.
 PIECE_BYTES = 256 * 1024
-MAX_APPEND_BYTES = 1_000_000  # large values have separate blobs, so more is a defect
+MAX_APPEND_BYTES = 1_000_000  # large values have separate blobs, so a larger append is a defect
 # Azure Storage allows 50,000 appends per blob. The rest is reserved for attempts to end the run.
 MAX_APPENDS = 45_000
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}

@@ -16,7 +16,9 @@ from shared.platform.names import WORK
 from shared.platform.telemetry import note_fields
 from shared.runs.models import RunRequest
 
-_CACHED = 64  # Values per process: the request, plan and evidence of about 20 concurrent runs.
+_CACHED = (
+    64  # Number of values cached per process: the request, plan and evidence of about 20 concurrent runs.
+)
 
 
 class RunFiles:

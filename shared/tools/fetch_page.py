@@ -21,7 +21,7 @@ from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 
-_READ_TIMEOUT_S = 20.0  # includes the start of the process on a loaded machine
+_READ_TIMEOUT_S = 20.0  # includes the start of a worker process on a loaded machine
 _PATIENCE_S = 15.0  # maximum wait for a free worker
 
 

@@ -25,7 +25,7 @@ from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed
 
 _CONNECT_TIMEOUT_S = 5
 _CHECK_TIMEOUT_S = 3
-# A file of 1 MB, the API's maximum, as base64 in JSON.
+# Enough for a file of 1 MB, the API's maximum, as base64 in JSON.
 MAX_ANSWER_BYTES = 4_000_000
 MAX_PATH_CHARS = 500
 # without this media type, a code search returns only file names

@@ -37,7 +37,7 @@ MAX_OUTPUT_BYTES = 20_000
 _MAX_DEPTH = 20
 _MAX_INTEGER_BITS = 10_000  # stays below the 4,300 digits that Python can convert to text
 _MAX_ERROR_CHARS = 500
-# Worker processes per app process. A call takes milliseconds.
+# Number of worker processes per app process: few are enough, because a call takes milliseconds.
 _WORKERS = 2
 _WAIT_S = 10.0  # maximum wait for a free worker, and for a worker's response
 _SESSIONS_PER_WORKER = 100

@@ -40,7 +40,7 @@ Charge = Callable[[float], Awaitable[None]]
 RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
 """Function that runs SQL over tables on behalf of one user."""
 _cached = TableCache()
-# concurrent database queries; a database has about a hundred connections for all clients
+# Maximum number of concurrent database queries. All clients of a database share about a hundred connections.
 _asking = FairTurns(4)
 
 
