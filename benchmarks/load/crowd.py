@@ -41,9 +41,7 @@ class Turn:
 
 
 def person(number: int) -> SampleUser:
-    """Return the simulated user with this number. Users have the permissions of the two sample users in
-    turn.
-    """
+    """Return the simulated user with this number. Even numbers have Anna's permissions, odd numbers Ben's."""
     like = (ANNA, BEN)[number % 2]
     return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)
 

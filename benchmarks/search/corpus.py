@@ -78,8 +78,8 @@ def questions(count: int) -> list[Question]:
 
 
 def acl_filter(share: float | None, extra: str = "") -> str | None:
-    """Return the security filter of a user who may read this percentage of the blocks. `extra` is another
-    principal in the filter.
+    """Return the security filter of a user who may read this percentage of the blocks. `extra` adds a
+    principal to the filter.
     """
     if share is None:
         return None

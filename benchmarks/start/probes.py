@@ -1,4 +1,4 @@
-"""Probes: code that a new process runs to import or create something. It prints the time and memory needed as
+"""Probes: code for a new process that imports or creates something, and prints the time and memory needed as
 JSON.
 
 A probe is run by `python -c`, so that nothing of this process is imported before the measurement.

@@ -28,7 +28,8 @@ from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 
-# Streams end after this time. A stream that waits would block all others for three minutes.
+# Streams end after this time, in seconds. Otherwise, a stream that waits would block all other requests for
+# three minutes.
 STREAM_SECONDS = "1"
 CALL_TIMEOUT_S = 120.0
 # Number of requests per scenario. A scenario makes about six calls, some of which start expensive runs.

@@ -39,7 +39,7 @@ class ModelChoice:
 
 
 def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> ModelChoice:
-    """Return the models that the environment configures, or the local model server's.
+    """Return the models that the environment configures, or else the models of the local model server.
 
     Raises:
         StackError: if an endpoint is set without the names of its models.
@@ -109,7 +109,7 @@ def app_settings(
 
 
 def local_directory() -> str:
-    """Return the sample users and the administrator as JSON, the format of the setting LOCAL_DIRECTORY."""
+    """Return the sample users and the administrator as JSON, in the format of the setting LOCAL_DIRECTORY."""
     people = [
         {"id": user.user_id, "name": user.name, "groups": user.groups, "department": user.department}
         for user, _ in USERS.values()

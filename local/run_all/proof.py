@@ -1,4 +1,4 @@
-"""Verification of answers against the samples: quotations, expectations and leaks."""
+"""Verifies answers against the samples: quotations, expectations and leaks."""
 
 import re
 from dataclasses import dataclass

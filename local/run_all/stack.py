@@ -85,7 +85,7 @@ DOCUMENTS_CONTAINER = "documents"
 _DURABLE = "AzureFunctionsJobHost__extensions__durableTask__storageProvider__"
 
 
-# Shortens the delays after a crash, which are longer in Azure, unless the environment sets the lease.
+# Shortens the delays after a crash, which are longer in Azure. Not used if the environment sets the lease.
 QUICK_RECOVERY = {
     "LOCAL_HOST_LEASE_S": "0.5",
     f"{_DURABLE}controlQueueVisibilityTimeout": "00:00:01",

@@ -40,7 +40,7 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
 
 
 def host_key(folder: Path) -> str:
-    """Return the master key of the host with this data folder. It is created on first use."""
+    """Return the master key of the host that uses this data folder. It is created on first use."""
     path = folder / HOST_KEY_FILE
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Index aliases, which document operations and reads of a definition accept instead of an index name.
+"""Index aliases. Document operations and requests for a definition accept an alias instead of an index name.
 
 As in the service, deleting an index and analyzing text require the index name. Unlike the service, this
 server also requires it for changing a definition.

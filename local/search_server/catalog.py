@@ -127,7 +127,7 @@ def _load(path: Path) -> Index | None:
 
 
 def _check_change(before: list[FieldDefinition], after: list[FieldDefinition]) -> None:
-    """Raise an error if an existing field was removed, or changed in an attribute that can't change."""
+    """Raise an error if an existing field was removed, or if one of its fixed attributes changed."""
     by_name = {field.name: field for field in after}
     for old in before:
         new = by_name.get(old.name)

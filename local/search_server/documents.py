@@ -1,4 +1,4 @@
-"""Validation of document batches before anything is written. Pure: JSON in, immutable actions out.
+"""Validates document batches before anything is written. Pure: JSON in, immutable actions out.
 
 As in the service, one invalid property rejects the whole batch. Only errors that depend on stored documents
 (a merge into a missing key) are reported per document.

@@ -1,4 +1,4 @@
-"""Conversion of entity data model (EDM) values: accepted JSON, canonical form and SQL form. Pure.
+"""Converts values of the entity data model (EDM): accepted JSON, canonical form and SQL form. Pure.
 
 Source: "Supported data types" of the Azure AI Search REST reference.
 """

@@ -57,8 +57,8 @@ def parse_facet(schema: Schema, expression: str) -> Facet:
 
 
 def _count_values(view: View, field: Field, matching: Slots) -> Counts:
-    """Return the number of matching documents per value. Counted in Python, because SQL can't bind that many
-    slots.
+    """Return the number of matching documents per value. Values are counted in Python, because SQLite can't
+    bind that many slots.
     """
     if field.has_column:
         rows = view.connection.execute(f"SELECT slot, {field.column} FROM columns")  # noqa: S608 - our column name

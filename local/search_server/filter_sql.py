@@ -117,8 +117,8 @@ def _join(pair: list[Sql], word: str) -> Sql:
 
 
 def _chain(node: Node, operator: type[Node]) -> list[Node]:
-    """Return the operands of a chain such as `a or b or c`, left to right. Iterative, because chains can be
-    long.
+    """Return the operands of a chain such as `a or b or c`, left to right. Not recursive, because chains can
+    be long.
     """
     operands: list[Node] = []
     pending = [node]

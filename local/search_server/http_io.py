@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class KeyCheck:
-    """Middleware that rejects requests without the right `api-key` header. Health checks need none."""
+    """Middleware that rejects requests without the right `api-key` header. Health checks are exempt."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app

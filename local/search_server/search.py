@@ -1,4 +1,4 @@
-"""Execution of a search request: rank, rerank, select the page and build its rows."""
+"""Executes a search request: ranks, reranks, selects the page and builds its rows."""
 
 from typing import Final
 

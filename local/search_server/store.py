@@ -51,8 +51,8 @@ class IndexStore:
         return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
 
     def borrow_reader(self) -> sqlite3.Connection:
-        """Return a connection in a read transaction that sees exactly the last commit. Give it back with
-        `return_reader`.
+        """Return a connection in a read transaction that sees exactly the last commit. The caller must return
+        it with `return_reader`.
         """
         connection = self._connect() if self._readers.empty() else self._take_reader()
         connection.execute("BEGIN")
