@@ -16,7 +16,7 @@ import pytest
 from local.run_all.app_settings import ENDPOINT_NAMES, local_directory
 from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import Ports, StackSettings
+from local.run_all.stack_settings import Ports, StackError, StackSettings
 from tests.e2e.access.people import PEOPLE
 from tests.free_ports import find_free_port
 
@@ -37,8 +37,14 @@ class SharedStack(LocalStack):
 
     def _start_if_due(self) -> None:
         with _starting:  # several threads of a test may read the address at the same time
-            if self._is_host_due:
+            if not self._is_host_due:
+                return
+            try:
                 self.start_host()
+            except StackError:  # one test fails, and the next one tries again
+                self.kill_host()
+                self._is_host_due = True
+                raise
 
     @property
     def ports(self) -> Ports:

@@ -62,7 +62,7 @@ def is_alive(entry: tuple[int, str]) -> bool:
 def test_a_killed_launcher_can_be_started_again_and_sigterm_ends_everything(folder: Path) -> None:
     with launch(folder) as launcher:
         said = read_until(launcher, "Serving until Ctrl-C")
-        assert "no language model" in said
+        assert "not a language model" in said
         assert "heron-400-manual.pdf, page 4 (verified)" in said
         orphans = children_of(folder)
         assert len(orphans) == 4
