@@ -302,9 +302,9 @@ def _read_dev_token(header: str, secret: str) -> UserContext:
         )
         claims = _DevClaims.model_validate(payload)
     except jwt.ExpiredSignatureError:
-        raise NotAuthenticatedError("The token has expired.", "Get a new one.") from None
+        raise NotAuthenticatedError("The token has expired.", "Get a new token.") from None
     except (jwt.InvalidTokenError, ValidationError):
-        raise NotAuthenticatedError("The token is not valid.", "Get a new one from this stack.") from None
+        raise NotAuthenticatedError("The token is not valid.", "Get a new token from this stack.") from None
     fields = claims.model_dump(include={"department", "org_id", "groups", "roles", "name"})
     return plain_user(UserContext(user_id=claims.sub, **fields))
 

@@ -111,7 +111,7 @@ class OpenStreams:
         if rules.max_open_streams and len(mine) >= rules.max_open_streams:
             raise TooManyRequestsError(
                 f"You have reached the limit of open streams ({len(mine)}).",
-                "Close some of them.",
+                "Close some of the open streams.",
                 retry_after_s=_STREAM_WAIT_S,
             )
         return OpenStream(mine)

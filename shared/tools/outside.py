@@ -70,7 +70,9 @@ class Outside:
 
     def _require_open(self) -> None:
         if self.is_closed:
-            raise AccessDeniedError("The web must not be used with these documents.", "Answer without it.")
+            raise AccessDeniedError(
+                "The web must not be used with these documents.", "Answer without the web."
+            )
 
 
 def outside_of(

@@ -86,7 +86,7 @@ class PythonSandbox:
             raise _error_of(failed.exception(), frames[-1].line if frames else 0) from None
         except (monty.MontyConversionError, ValueError, TypeError):
             raise InvalidQueryError(
-                "The inputs cannot be passed to the program.", "Pass JSON values."
+                "The inputs cannot be passed to the program.", "Pass only JSON values in `inputs`."
             ) from None
         except (monty.MontyError, TimeoutError):
             raise GroundworkError("The program crashed its worker.", "Do less in one program.") from None

@@ -137,7 +137,9 @@ class _Worker:
             try:
                 await run(job, KILL_AFTER_S)
             except BadDocumentError:
-                raise CallTimeoutError("The query takes too much time or memory.", "Simplify it.") from None
+                raise CallTimeoutError(
+                    "The query takes too much time or memory.", "Simplify the query."
+                ) from None
             finally:
                 await self.charge(time.monotonic() - began)
         return QueryReply.model_validate_json(job.target.read_bytes())
