@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,17 +27,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("launched")
 
 
-def launch(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+@contextmanager
+def launch(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """Yield a launcher, and stop it if the test fails, because leaving the block waits for its end."""
     ports = dict.fromkeys(PORT_SETTINGS.values(), "0")
     environment = {**environment_without_model(), DATA_SETTING: str(folder), **ports}
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-u", "-m", "local.run_all", *arguments],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
+    ) as launcher:
+        try:
+            yield launcher
+        except BaseException:
+            launcher.terminate()
+            raise
 
 
 def read_until(launcher: "subprocess.Popen[str]", words: str) -> str:
