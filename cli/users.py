@@ -1,4 +1,4 @@
-"""`users`: erasure of a person's data, for administrators. `trail`: the audit trail."""
+"""Commands for administrators: `users` erases a person's data, and `trail` shows the audit trail."""
 
 from typing import Annotated, Any
 

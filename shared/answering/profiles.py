@@ -67,7 +67,9 @@ class ComparatorReport(Model):
 
 
 class BackedClaim(Model):
-    """A statement with its proofs, which are empty if it is unsupported. `confidence` is between 0 and 1."""
+    """A statement with the quotations that support it; none if it is unsupported. `confidence` is between 0
+    and 1.
+    """
 
     text: str
     confidence: float

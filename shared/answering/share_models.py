@@ -100,7 +100,7 @@ class SharedView(Model):
     """A share as shown to its readers."""
 
     question: str = Field(description="The question that was answered.")
-    shared_by: str = Field(description="Name of the person who shared it; empty if unknown.")
+    shared_by: str = Field(description="Name of the person who shared the answer; empty if unknown.")
     expires_at: datetime = Field(description="Time when the share expires.")
     answer: SharedAnswer | None = Field(
         description="The answer; null unless the caller can read all its documents in the versions used."

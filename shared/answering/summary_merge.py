@@ -50,7 +50,7 @@ from shared.runs.models import RunAnswer, RunRequest
 
 SUMMARY = "summary"
 MAX_KEY_FINDINGS = 20
-# Maximum number of findings taken from a document whose child stored no result.
+# Maximum number of findings taken from a document whose sub-agent ended without storing a result.
 _EACH_UNFINISHED = 8
 
 

@@ -210,14 +210,14 @@ class SummaryList(Model):
 
 
 class WindowFinding(Model):
-    """One finding of a window."""
+    """A finding in one window of a document: a statement with the quotation that proves it."""
 
     text: str = Field(description="One self-contained sentence in the requested language.")
     quote: str = Field(description="Copied letter by letter from one block; proves the text.")
 
 
 class WindowMetric(Model):
-    """One number of a window."""
+    """A number stated in one window of a document, with the quotation that contains it."""
 
     name: str = Field(description="The quantity, such as 'maximum operating pressure'.")
     value: str = Field(description="The number as printed, without its unit.")

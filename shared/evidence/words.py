@@ -115,7 +115,8 @@ _NEGATIONS = frozenset(
     未 非""".split()
 )
 
-_MARKS = (  # combining marks that NFC leaves separate: accents, Hebrew and Arabic points, vowels of India
+# Combining marks that NFC leaves separate: accents, Hebrew and Arabic points, Indic vowel signs.
+_MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0966-\u109f"
 )

@@ -145,8 +145,8 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # The caption and words of a picture are its children in the tree, so they are also read as
-                # separate texts.
+                # The children of a picture, its caption and words, were added above, so that they also become
+                # text elements.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
                 # Skip the children of a table except its captions, because the table already contains the

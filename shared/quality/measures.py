@@ -200,9 +200,9 @@ _DAY = timedelta(days=1)
 async def read_period(
     quality: QualityStore, now: datetime, hours: int
 ) -> tuple[datetime, list[QualityRecord]]:
-    """Return the records of the last `hours`, and the start of the covered period.
+    """Return the start of the period that was read, and the quality records of the period.
 
-    The start is later than requested if there are too many records.
+    It covers the last `hours`, or a shorter time if there are more than `MOST_RECORDS` records.
 
     Raises:
         GroundworkError: the records can't be read.

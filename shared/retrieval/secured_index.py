@@ -12,9 +12,11 @@ from shared.platform.odata import all_of
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 from shared.retrieval.document_rows import DocumentRow, DocumentRows, readable_rows
 
-# Maximum number of pages read to replace removed rows; only a mass change of permissions needs more.
+# Maximum number of pages read to replace rows that the user may not read. More are needed only after a mass
+# change of permissions.
 _MAX_REFILLS = 5
-_REFILL_ROWS = 200  # minimum size of such a page, because many unreadable documents may precede the others
+# Minimum size of these pages: many unreadable rows may precede a readable one.
+_REFILL_ROWS = 200
 _CHECKED_AT_ONCE = 64  # minimum number of rows checked at a time (not measured)
 
 

@@ -202,8 +202,11 @@ def _amount(cell: str) -> _Amount | None:
 
 
 def _decimals(body: str, exponent: str | None) -> Decimals | Literal["any", "none", ""]:
-    """Return the notation of a number: "any" for plain digits, "" if it is ambiguous, "none" if it is not a
-    number.
+    """Return the notation of a number by its separators: "en" as in 1,234.5, "de" as in 1.234,5, "any" for
+    digits alone, "" if both fit, as in 1,234, and "none" if the text is not a number.
+
+    Args:
+        exponent: the exponent that follows `body`, if any. Such numbers are never in German notation.
     """
     if _WHOLE.fullmatch(body):
         return "en" if exponent else "any"

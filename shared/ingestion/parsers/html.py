@@ -320,8 +320,8 @@ class _Walk:
             self._text_parts -= tag in _TEXT_PARTS
 
     def _surrounds(self, node: LexborNode, tag: str) -> bool:
-        """Return whether a node surrounds the main text, as a footer or cookie notice does. A node that
-        contains a main title never does.
+        """Return whether a node is boilerplate around the main text, such as a footer or a cookie notice. A
+        node that contains a main title never is.
         """
         if not self._surrounding_chars:
             return False

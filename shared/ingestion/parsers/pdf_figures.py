@@ -246,8 +246,8 @@ def page_figures(
 
 
 class _Finder:
-    """Search for the figures of one page. Drawings with a caption are searched first and have to meet fewer
-    conditions.
+    """Detection of the figures on one page of a PDF file. It first selects drawings that have a caption,
+    which must meet fewer conditions than the others.
     """
 
     def __init__(self, page: PageContent, text: FigureText) -> None:
