@@ -171,7 +171,7 @@ async def correct(
             f"The file {state.filename!r} no longer exists.", "The document has just been deleted."
         )
     if change.before.is_open:
-        # The ingestion in progress publishes the corrections, or another ingestion follows it.
+        # Don't copy the corrections to the index here: the ingestion in progress or the next one does that.
         return True
 
     async def copy() -> DocumentState:

@@ -128,8 +128,8 @@ class DocumentSearch:
     async def get_with_namesakes(
         self, doc_ids: Sequence[str], filenames: Collection[str]
     ) -> tuple[dict[str, DocumentRecord], frozenset[str]]:
-        """Return documents by id as `get_many` does, and those of `filenames` that exactly one readable
-        document has.
+        """Return documents by id, as `get_many` does, and the names in `filenames` that are unique among the
+        readable documents.
 
         This takes one search. If very many documents share names, no name counts as unique.
         """

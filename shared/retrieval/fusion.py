@@ -111,8 +111,8 @@ class BlockPosition:
 
 
 def naming_share(score: float) -> float:
-    """Convert the service's score of shared names to the confidence (0-1) that the question names the
-    document.
+    """Convert a document's score in the search for document names to the confidence (0 to 1) that the
+    question names the document.
     """
     return max(score, 0.0) / (max(score, 0.0) + _HALF_NAMED)
 

@@ -9,8 +9,8 @@ from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
 from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
-# Share of the best score. In 16 questions about the samples, required figures scored 0.77 to 0.86 of the best
-# block, and half of the unrelated figures 0.33 to 0.61.
+# Minimum score of a figure that the answer should show, as a share of the best block's score. In 16 questions
+# about the samples, required figures had a share of 0.77 to 0.86, and half of the others 0.33 to 0.61.
 _NEAR_BEST = 0.7
 
 

@@ -14,8 +14,7 @@ from shared.ingestion.parsers.pdf_geometry import Region
 _BACKGROUND_SHARE = 0.9
 # A larger picture, as a share of the page, is a scan.
 _COVERING_SHARE = 0.5
-# A shape that covers a larger share of the page and has fewer segments is the frame or background of several
-# items.
+# A shape that covers a larger share of the page with fewer segments is a frame or background, not a drawing.
 _FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10
 # Objects that are less than this many points apart form one drawing.
 _REACH = 6.0
