@@ -1071,7 +1071,7 @@ class IdentitySettings(SettingsGroup):
 
     @property
     def tenants(self) -> tuple[str, ...]:
-        """Tenant ids listed in ALLOWED_TENANTS, case-folded. At most one."""
+        """Tenant ids listed in ALLOWED_TENANTS, case-folded. Validation allows at most one."""
         return tuple(name.casefold() for name in listed(self.allowed_tenants))
 
 
