@@ -17,6 +17,7 @@ from shared.documents.versions import read_manifest, write_manifest
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
 from shared.ingestion.models import ParsedFile
+from shared.ingestion.parsers.text import is_default_name
 from shared.ingestion.task import IngestTask
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError
@@ -84,7 +85,7 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
-    if await _is_shared_title(task, state, metadata.title):
+    if is_default_name(metadata.title) or await _is_shared_title(task, state, metadata.title):
         own = (_stem(state.filename) or state.filename)[:_TITLE_CHARS]
         metadata = metadata.model_copy(update={"title": own})
     metadata = _with_readable_summaries(with_language_code(metadata, parsed.opening))

@@ -47,12 +47,13 @@ _MAX_CONTROL_SHARE = 0.01
 MAX_TEXT_BYTES = 20_000_000
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
-_NO_TITLE = re.compile(
+_DEFAULT_NAME = re.compile(
     r"(?:untitled.*|unbenannt.*"
     r"|(?:document|dokument|book|mappe|sheet|tabelle|presentation|präsentation|slide|folie) ?\d*"
-    r"|powerpoint[- ]pr[äe]sentation|.*\.\w{2,4})\Z",
+    r"|powerpoint[- ]pr[äe]sentation)\Z",
     re.IGNORECASE,
 )
+_FILE_NAME = re.compile(r".*\.\w{2,4}\Z")
 _NO_AUTHOR = re.compile(
     r"(?:python-\w+|openpyxl|xlsxwriter|apache poi|user|admin|administrator|microsoft(?: office)?(?: user)?"
     r"|unknown)\Z",
@@ -185,14 +186,13 @@ def meaningful_title(text: str | None) -> str | None:
     """Return the title as one line, or None if it is empty, a file name, or a default such as "Document1"."""
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
-    return title if letters >= _MIN_TITLE_LETTERS and not is_default_name(title) else None
+    is_name = is_default_name(title) or _FILE_NAME.match(title) is not None
+    return title if letters >= _MIN_TITLE_LETTERS and not is_name else None
 
 
 def is_default_name(text: str) -> bool:
-    """Return whether a text is a file name, or a name that programs give to new documents and sheets, such as
-    "Document1".
-    """
-    return _NO_TITLE.match(text) is not None
+    """Return whether a text is a name that programs give to new documents or sheets, such as "Document1"."""
+    return _DEFAULT_NAME.match(text.strip()) is not None
 
 
 def meaningful_author(text: str | None) -> str | None:

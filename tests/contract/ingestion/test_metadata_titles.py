@@ -44,6 +44,16 @@ class HeadingModel(CountingChatModel):
 
 
 @pytest.mark.parametrize("chat_model", [HeadingModel()], ids=["heading"])
+async def test_the_default_name_of_a_sheet_is_not_a_title(
+    services: Services, chat_model: HeadingModel
+) -> None:
+    name = unique(".md")
+    assert await dropped(services, name, "# Sheet1\n\nThe valve costs 12 euros.\n") == "ready"
+    (document,) = await documents_of(services, name)
+    assert document["title"] == name.rsplit("/", 1)[-1].removesuffix(".md").replace("_", " ")
+
+
+@pytest.mark.parametrize("chat_model", [HeadingModel()], ids=["heading"])
 async def test_the_model_is_shown_similar_titles_that_all_readers_may_read(
     services: Services, chat_model: HeadingModel
 ) -> None:
