@@ -26,7 +26,7 @@ class BadFile:
 
 
 def pdf_of_pages(count: int, text: str, on_page: int = 1, password: str | None = None) -> bytes:
-    """Return a PDF whose pages are all blank except page `on_page`."""
+    """Return a PDF with `count` pages, all blank except page `on_page`, which contains the text."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for page in range(1, count + 1):

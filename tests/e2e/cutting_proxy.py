@@ -12,8 +12,8 @@ class CuttingProxy:
     """A proxy on a free loopback port. It is a context manager.
 
     Args:
-        port: of the server behind it.
-        cut_after: bytes of answers, for each connection in turn; later ones are not cut.
+        port: the port of the server.
+        cut_after: number of response bytes for each connection, in order. Further connections are not cut.
     """
 
     def __init__(self, port: int, cut_after: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Documents that are uploaded, replaced, deleted and restored in sequences that a seed determines.
+"""Sequences of uploads, replacements, deletions and restorations of documents, determined by a seed.
 
 While a document is replaced, its old or its new version must be in the index in full at every moment.
 """
@@ -89,7 +89,7 @@ class Lives:
                 listed = await _is_listed(services, name)
                 after = self.promised.get(name)
                 if after is None:
-                    continue  # its deletion started during the search
+                    continue  # The deletion of the document started during the search.
                 whole = any(all(text in found for text in one.sentences) for one in before | after)
                 assert whole, f"{name} was not whole in the index: {found!r}"
                 assert listed, f"{name} was not in the list"

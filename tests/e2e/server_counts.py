@@ -46,7 +46,7 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
             now - then for now, then in zip(after, before, strict=True)
         )
         writes = http.get(search, headers=search_key).raise_for_status().json()["writes"]
-        # The memory index is excluded, because the app may store an earlier test's answer meanwhile.
+        # The memory index is excluded, because the app may still be storing the answer of an earlier test.
         counts.writes = {index: writes[index] for index in _INDEXES if index in writes}
 
 

@@ -17,7 +17,7 @@ from samples.questions import FIRST_QUESTION
 from shared.platform.hashing import digest
 from shared.platform.names import WORK
 
-HANG_GUARD_S = 240.0  # longer than anything takes that doesn't hang
+HANG_GUARD_S = 240.0  # far longer than any operation takes unless it hangs
 ENDED = ("ready", "failed")
 Value = TypeVar("Value")
 
@@ -81,8 +81,8 @@ def client_of(stack: LocalStack, who: SampleUser | str) -> httpx.Client:
 
 
 def eventually(look: Callable[[], Value | None], what: str = "it") -> Value:
-    """Call `look` until it returns a true value, and return that value. The time limit is reached only if
-    something is broken.
+    """Call `look` repeatedly until it returns a true value, and return that value. Fail with `what` in the
+    message after a time limit, which is reached only if something is broken.
     """
     deadline = time.monotonic() + HANG_GUARD_S
     while not (value := look()):

@@ -20,17 +20,17 @@ from local.run_all.stack_settings import Ports, StackError, StackSettings
 from tests.e2e.access.people import PEOPLE
 from tests.free_ports import find_free_port
 
-# A run without time left gives a shorter answer, which would break tests that don't test time limits.
+# A run that reaches its time limit gives a shorter answer, which would break tests of other features.
 PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 _starting = threading.RLock()
 
 
 class SharedStack(LocalStack):
-    """A stack that many tests use one after the other, some of them with other settings.
+    """A stack that many tests share, one after the other, some of them with different settings.
 
-    Once settings are restored, the host starts when a test next reads an address, the settings or the
-    process id. A test with other settings that follows another one therefore starts it once, not twice.
+    After the settings were restored, the host starts only when a test reads an address, the settings or the
+    process id. Consecutive tests with different settings therefore start the host once each, not twice.
     """
 
     _is_host_due = False
@@ -41,7 +41,7 @@ class SharedStack(LocalStack):
                 return
             try:
                 self.start_host()
-            except StackError:  # one test fails, and the next one tries again
+            except StackError:  # The current test fails, and the next test tries again.
                 self.kill_host()
                 self._is_host_due = True
                 raise
@@ -108,7 +108,7 @@ _running: list[SharedStack] = []
 def environment_without_model() -> dict[str, str]:
     """Return this process's environment without the model endpoint that its user may have configured.
 
-    The directory knows the people of the tests of access, too, and answers can be shared.
+    The directory also contains the people of the access tests, and sharing of answers is enabled.
     """
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     listed = json.loads(local_directory())

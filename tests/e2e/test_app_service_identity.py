@@ -22,18 +22,19 @@ EVA, NOVA, IDA = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(3))
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 OVERAGE = ("_claim_names", '{"groups":"src1"}')
 GROUPS = [f"{n:08x}-0000-4000-8000-000000000000" for n in range(2_500)]
-QUESTION = "How many days of annual leave do employees have?"  # leave-policy.pdf, for the group `hr`
+# in leave-policy.pdf, which only the group `hr` may read
+QUESTION = "How many days of annual leave do employees have?"
 SETTINGS = {
     "WEBSITE_AUTH_ENABLED": "True",
     "WEBSITE_SITE_NAME": "groundwork",
-    "DEV_TOKEN_SECRET": "",  # a hosted app refuses to start with it
+    "DEV_TOKEN_SECRET": "",  # A hosted app refuses to start with this setting.
     "GROUP_CACHE_S": "1",
 }
 
 
 @dataclass
 class Platform:
-    """The app as the platform calls it, and the directory behind it, if any."""
+    """A client that calls the app as App Service does, and the directory server that the app uses, if any."""
 
     stack: LocalStack
     graph: GraphServer | None = None
@@ -85,7 +86,7 @@ def test_only_the_platform_is_believed(platform: Platform) -> None:
 
 
 def listed(platform: Platform, *claims: tuple[str, str]) -> set[str]:
-    """Return which of the samples a person sees, because other tests upload files into the same stack."""
+    """Return the names of the samples in a person's list. Documents that other tests uploaded are omitted."""
     shown = platform.call("GET", "/documents?limit=100", *claims).json()["documents"]
     return {one["filename"] for one in shown} & set(ACCESS)
 
@@ -107,11 +108,11 @@ def test_a_directory_that_is_down_is_told_and_never_taken_for_no_groups(platform
     assert platform.graph is not None
     platform.graph.always = Trouble(500)
     try:
-        time.sleep(1.1)  # nothing is remembered any more
+        time.sleep(1.1)  # until the cached groups have expired
         refused = platform.call("POST", "/search", ("oid", IDA), OVERAGE, body={"query": "leave"})
         assert told(refused) == (503, "NetworkError")
         assert refused.json()["detail"].startswith("Your groups cannot be looked up.")
-        # Everybody else goes on.
+        # Requests of people whose token contains their groups still succeed.
         assert platform.call("GET", "/me", ("oid", IDA), ("groups", "hr")).json()["group_count"] == 1
     finally:
         platform.graph.always = None

@@ -13,7 +13,7 @@ from tests.architecture.source_tree import ROOT
 from tests.e2e.teams.browser import find_chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1500)]
-SKIPPED_HERE = {"scores"}  # the local search server does not take apart its scores
+SKIPPED_HERE = {"scores"}  # The local search server does not return the parts of a score.
 
 
 def prove(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,7 @@ def test_a_whole_run_leaves_evidence_and_nothing_else(tmp_path: Path) -> None:
 def test_a_step_is_repeated_alone(tmp_path: Path) -> None:
     for step in ("platform", "throttling"):
         done = prove(tmp_path, "--step", step)
-        # Nothing was uploaded, so throttling finds no hit; it is still a step of its own.
+        # Nothing was uploaded, so the throttling step finds no hits, but it must still be recorded.
         assert step in statuses(tmp_path), done.stdout + done.stderr
     assert statuses(tmp_path)["platform"] == "passed"
     assert prove(tmp_path, "--step", "teardown").returncode == 0

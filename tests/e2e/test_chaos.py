@@ -1,4 +1,4 @@
-"""Kills and hangs while users work, verified in the stores: the smallest run of `make chaos`."""
+"""Kills and hangs while users work, followed by a check of the stores: a short variant of `make chaos`."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(2400)]
 
-# With seed 1 the first strikes model, worker and storage while people ask; the second strikes storage, worker
-# and host while documents alone are in work.
+# With seed 1, the first round strikes model, worker and storage while people ask questions. The second round
+# strikes storage, worker and host while only documents are processed.
 ROUNDS = [1, 2]
 
 

@@ -41,7 +41,9 @@ def until(client: httpx.Client, run_id: str, status: str) -> dict[str, Any]:
 
 
 def read(stack: LocalStack, run_id: str, after: int = 0, *, to: str = "") -> list[StreamEvent]:
-    """Return the events of a run after a number, up to its end or to the first event of a name."""
+    """Return the events of a run after number `after`, up to the first event named `to` or to the end of the
+    run.
+    """
     events = []
     for event in ApiClient(stack.base_url, stack.token(ANNA)).resume(run_id, after):
         events.append(event)
@@ -121,7 +123,7 @@ def test_without_an_answer_in_time_all_documents_are_read(stack: LocalStack) -> 
 
 
 def test_a_run_that_writes_is_cancelled_and_writes_nothing_more(stack: LocalStack) -> None:
-    # Slower models do not write their plan in time.
+    # Slower models do not finish their plan in time.
     slow = {"CHAT_MODEL": f"{MODEL}@tps=12", "MAX_TOTAL_LATENCY_MS": "240000"}
     with configured(stack, **slow), client_of(stack, ANNA) as anna:
         run_id = begin(anna, FIRST_QUESTION.text)
@@ -129,6 +131,6 @@ def test_a_run_that_writes_is_cancelled_and_writes_nothing_more(stack: LocalStac
         assert anna.post(f"/runs/{run_id}/cancel").json()["status"] == "cancelled"
         ended = read(stack, run_id)
         assert ended[-1].data["type"] == "RunCancelledError"
-        time.sleep(3)  # the model goes on for longer than that
+        time.sleep(3)  # The model would need more time than that to finish.
         assert [event.frame for event in read(stack, run_id)] == [event.frame for event in ended]
         assert anna.get(f"/runs/{run_id}").json()["status"] == "cancelled"

@@ -23,7 +23,8 @@ from tests.e2e.stack_client import HANG_GUARD_S, pdf_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-LONG = "Compare the revenue in the annual report 2023 and the annual report 2024."  # with sub-agents
+# This question is answered with sub-agents.
+LONG = "Compare the revenue in the annual report 2023 and the annual report 2024."
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
@@ -178,7 +179,7 @@ def read_until(descriptor: int, words: str) -> str:
 
 def test_an_interruption_cancels_the_run(stack: LocalStack) -> None:
     with subprocess.Popen(
-        # A build in the background has SIGINT ignored, and its children would, too.
+        # A process in the background ignores SIGINT, and child processes would inherit this.
         ["env", "--default-signal=INT", sys.executable, "-u", "-m", "cli", "ask", LONG, "--deep"],
         cwd=ROOT, env=environment(stack), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as asking:  # fmt: skip
@@ -222,7 +223,7 @@ def test_a_user_of_the_stack_signs_in_by_name(stack: LocalStack) -> None:
 
 def test_everything_agrees_and_make_audit_says_so(stack: LocalStack) -> None:
     give_up = time.monotonic() + HANG_GUARD_S
-    # Documents that were deleted by tests before may not be gone yet.
+    # Documents deleted by earlier tests may not be removed yet.
     while (audited := run(stack, "local.audit")).returncode != 0:
         assert time.monotonic() < give_up, audited.stdout + audited.stderr
         time.sleep(1)

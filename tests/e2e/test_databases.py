@@ -156,7 +156,7 @@ async def test_what_passed_the_guard_would_still_fail(shop: DatabaseSource, sql:
 @pytest.mark.attack("sql")
 async def test_nothing_is_left_behind(shop: DatabaseSource) -> None:
     engine = PostgresEngine(shop, no_token)
-    # PostgreSQL 15 lets a transaction that can only read make one; it is never committed.
+    # PostgreSQL 15 creates a large object even in a read-only transaction. It must never be committed.
     with suppress(GroundworkError):
         await engine.rows("SELECT lo_create(0)", 1)
     rows, _ = await engine.rows("SELECT count(*) FROM pg_largeobject_metadata", 1)
@@ -193,13 +193,16 @@ async def test_texts_are_the_same_in_a_database_of_another_encoding(shop: Databa
 
 
 async def test_a_password_leaves_the_machine_only_encrypted(shop: DatabaseSource) -> None:
-    plain = shop.model_copy(update={"host": "127.1"})  # another way to write it, so that it counts as remote
+    # another notation of 127.0.0.1, which counts as a remote host
+    plain = shop.model_copy(update={"host": "127.1"})
     with pytest.raises(DependencyError):
         await PostgresEngine(plain, no_token).rows("SELECT 1", 1)
 
 
 class CountingEngine(PostgresEngine):
-    """A slow database. `most` is the largest number of concurrent queries and catalog reads."""
+    """A slow database. `most` is the largest number of queries and catalogue reads that ran at the same
+    time.
+    """
 
     def __init__(self, source: DatabaseSource) -> None:
         super().__init__(source, no_token)

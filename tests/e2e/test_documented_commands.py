@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 BLOCKS = marked_blocks("README.md", "docs/tutorial.md", "docs/call-from-code.md")
 BETWEEN = "---- the next stanza ----"
-# What the output of each stanza of the block `http` holds, in order.
+# Expected texts in the output of each stanza of the block `http`, in order.
 EXPECTED = (
     ("API=", ()),
     ("# A stream", ("id: 1\nevent: status\n", "event: token\n", "event: complete\n", "6.5 bar")),
@@ -34,7 +34,7 @@ EXPECTED = (
     ("# Conversations", ('"title":"How many weeks of paid parental leave',)),
     ("# Errors", ('"title":"InvalidQueryError"', "document_type")),
 )
-# What the output of each block of the tutorial holds, in order.
+# Expected texts in the output of each block of the tutorial, in order.
 TUTORIAL = {
     "tutorial ask": ("Signed in", "6.5 bar", "heron-400-manual.pdf, page 4 (verified)"),
     "tutorial gap": ("exit code 3",),
@@ -84,7 +84,9 @@ def test_the_tutorial_works_as_it_is_written(stack: LocalStack, tmp_path: Path) 
 
 
 def test_the_tutorial_connects_a_model(stack: LocalStack, tmp_path: Path) -> None:
-    """The variables of the tutorial suffice for an endpoint; here it is the local model server."""
+    """Check that the variables in the tutorial suffice to connect a model endpoint, which is the local model
+    server.
+    """
     own = {name: stack.app_settings[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "CHAT_MODEL")}
     own |= {name: stack.app_settings[name] for name in ("EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")}
     named = dict(re.findall(r"(\w+)=(\S+)", BLOCKS["tutorial model"]))

@@ -1,4 +1,4 @@
-"""The new route of docs/extend.md applies to a checkout in three files, and its tests pass there."""
+"""The example route of docs/extend.md is applied to a checkout in three files, where its tests pass."""
 
 import re
 import shutil

@@ -37,9 +37,7 @@ def send(client: httpx.Client, name: str, content: bytes, **fields: Any) -> dict
 
 
 def until_ended(client: httpx.Client, doc_id: str, version: int = 1) -> dict[str, Any]:
-    """Return the document once this version of it, or a later one, has ended. Until then the previous one is
-    ready.
-    """
+    """Return the document once the ingestion of this version, or of a later one, has ended."""
 
     def ended() -> dict[str, Any] | None:
         document = client.get(f"/documents/{doc_id}").json()
@@ -59,7 +57,8 @@ def document(anna: httpx.Client) -> Iterator[dict[str, Any]]:
     sent = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
     assert (sent["filename"], sent["may_change"]) == ("cider report.pdf", True)
     yield until_ended(anna, sent["doc_id"])
-    eventually(lambda: anna.delete(f"/documents/{sent['doc_id']}").status_code == 404)  # all of it is gone
+    # until all data of the document is deleted
+    eventually(lambda: anna.delete(f"/documents/{sent['doc_id']}").status_code == 404)
 
 
 def test_an_uploaded_document_tells_how_it_came_about(document: dict[str, Any]) -> None:
@@ -74,7 +73,7 @@ def test_access_changes_hold_for_the_next_question(
     address = f"/documents/{document['doc_id']}"
     assert "77 barrels" in ask(stack, ANNA)
     assert "77 barrels" not in ask(stack, BEN)
-    # He cannot tell it from a document that never was.
+    # The response must equal the response for a document that doesn't exist.
     assert ben.get(address).json()["title"] == "DocumentNotFoundError"
     assert {ben.patch(address, json={"title": "x"}).status_code, ben.delete(address).status_code} == {404}
 

@@ -15,7 +15,7 @@ from tests.e2e.stack_client import ask, client_of, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-QUIET_S = 1.0  # what is recorded after a run's last event takes some hundredths
+QUIET_S = 1.0  # Data recorded after the last event of a run arrives within some hundredths of a second.
 WORDS = "The drawing on page 4 was what I needed."
 
 
@@ -35,7 +35,7 @@ def measured(administrator: httpx.Client, **query: str) -> dict[str, Any]:
 def measured_at_last(
     administrator: httpx.Client, is_there: Callable[[dict[str, Any]], bool], **query: str
 ) -> dict[str, Any]:
-    """Return the metrics once they contain what is recorded after an answer's last event."""
+    """Return the metrics once they include the data that is recorded after an answer's last event."""
 
     def told() -> dict[str, Any] | None:
         metrics = measured(administrator, **query)
@@ -45,7 +45,7 @@ def measured_at_last(
 
 
 def settled(administrator: httpx.Client, **query: str) -> dict[str, Any]:
-    """Return the metrics once earlier questions add nothing more, because other tests use this stack, too."""
+    """Return the metrics once questions of other tests, which share this stack, no longer change them."""
     told = measured(administrator, **query)
     while True:
         time.sleep(QUIET_S)

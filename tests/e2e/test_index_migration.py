@@ -1,7 +1,7 @@
 """An operator migrates the content index while users ask, upload, restrict and delete.
 
-No question fails, nothing that was closed or deleted meanwhile is found afterwards, nothing is lost, and
-the way back keeps what was written since.
+No question fails, restricted and deleted documents are not found afterwards, no document is lost, and a
+rollback keeps later changes.
 """
 
 import threading
@@ -25,7 +25,7 @@ from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 OLD, ALIAS = "content-blocks", "content"
-SETTLE_S = KEPT_S + 2  # the local server answers in milliseconds, and an alias of it holds at once
+SETTLE_S = KEPT_S + 2  # The local server answers in milliseconds, and its aliases take effect at once.
 
 
 class AdoptedStack(LocalStack):
@@ -113,7 +113,7 @@ def papers(tmp_path: Path) -> Iterator[Papers]:
 
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the operator a version that analyzes texts differently, and remove the waits."""
+    """Give the operator a version of the app that analyses texts differently, and remove the waits."""
     monkeypatch.setattr(schema, "_ANALYZER", "keyword")
     monkeypatch.setitem(schema.INDEX_VERSIONS, "content", 2)
     monkeypatch.setattr(migration, "settle_seconds", lambda timeout_s: SETTLE_S)

@@ -1,4 +1,4 @@
-"""Costs of ingestion, counted by the servers: none for known content, little for small changes."""
+"""Costs of ingestion, counted by the servers: no cost for known content, and little for small changes."""
 
 import asyncio
 import io
@@ -122,7 +122,7 @@ async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(
     assert [row["page_number"] for row in new] == [CHANGED_PAGE]
     assert counts.texts == 1
     assert counts.writes == {
-        # The other pages are confirmed by the new version, which costs no embedding.
+        # The other pages are only assigned to the new version, which needs no embedding.
         "content-blocks": {"upload": 1, "merge": PAGES - 1, "delete": 1},
         "documents-metadata": {"upload": 1},
     }
@@ -163,7 +163,7 @@ async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
 
 async def test_a_busy_model_delays_documents_and_fails_none(stack: LocalStack, services: Services) -> None:
     files = {f"costs/busy-{number}.md": f"Pier {number} is new.".encode() for number in range(6)}
-    # It refuses the first requests and asks for a pause.
+    # The model rejects the first six requests and asks for a pause.
     with configured(stack, CHAT_MODEL=f"{MODEL}@fail=429:6,retry_after=1"), counted(stack) as counts:
         for name, content in files.items():
             await drop_file(services, name, content)

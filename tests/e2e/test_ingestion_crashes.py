@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 SEED = 20251121
 AT_ONCE = 5
-LONGEST_LIFE_S = 1.5  # of a host; the shortest dies before its listing has found anything
+# time until a host is killed; the shortest times end before the host has listed any document
+LONGEST_LIFE_S = 1.5
 
 
 async def lead(stack: LocalStack, lives: Sequence[Life], kills: int) -> dict[str, object]:
@@ -57,7 +58,7 @@ def fresh_stack(folder: Path) -> LocalStack:
     return LocalStack(settings_for(folder), environment=environment_without_model())
 
 
-# Six documents have a life of every kind, and a picture.
+# Six documents are enough for every kind of life, including one with a picture.
 @pytest.mark.parametrize(("documents", "struck"), [(6, 2), pytest.param(20, 3, marks=pytest.mark.nightly)])
 async def test_kills_leave_the_same_as_none(tmp_path: Path, documents: int, struck: int) -> None:
     lives = make_lives(documents, SEED)

@@ -30,7 +30,9 @@ def files_in(folder: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install it into a separate folder, with the dependencies of the tests."""
+    """Install the command line into a separate folder, together with the dependencies of the tests, and
+    return the folder.
+    """
     target = tmp_path_factory.mktemp("installed")
     before = files_in(checkout)
     subprocess.run(
@@ -39,7 +41,8 @@ def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         timeout=240,
     )
-    assert files_in(checkout) == before  # else a deployment would take what was left behind
+    # A deployment would include files that the build left in the checkout.
+    assert files_in(checkout) == before
     return target
 
 

@@ -1,4 +1,4 @@
-"""kill -9 of the worker and the host at work: the smallest run of `make kills`, with short times."""
+"""kill -9 of the worker and the host during a run: a short variant of `make kills`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         yield Scene(stack, seed=7)
 
 
-# The host is killed with every change in other tests: of streams, summaries, sub-agents and ingestion.
+# Kills of the host are tested with streams, summaries, sub-agents and ingestion.
 @pytest.mark.parametrize(
     "strike",
     [

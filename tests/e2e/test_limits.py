@@ -22,7 +22,7 @@ QUESTION = {"question": FIRST_QUESTION.text}
 
 
 def person(stack: LocalStack, name: str) -> httpx.Client:
-    """Return a client of a new person with Anna's rights, unknown to other tests."""
+    """Return a client for a new person, unknown to other tests, with Anna's rights."""
     user = SampleUser(f"{name}-{uuid.uuid4().hex[:8]}", name, ANNA.department, ANNA.groups)
     return client_of(stack, mint_token(user, stack.secrets.token_secret))
 
@@ -73,7 +73,7 @@ def test_more_runs_than_allowed_wait_their_turn(strict: LocalStack) -> None:
         assert refused
         assert {one.json()["title"] for one in refused} == {"TooManyRunsError"}
         assert all(int(one.headers["retry-after"]) > 0 for one in refused)
-        # They have ended: there is room, as soon as their places are given back beside the last event.
+        # All runs have ended. Each slot is released at the same time as the last event is sent.
         eventually(lambda: ask(client, stream=False).status_code == 200)
 
 
@@ -83,14 +83,14 @@ def test_more_calls_than_allowed_are_refused_until_one_comes_back(strict: LocalS
         began, taken = time.monotonic(), 0
         while (refused := client.post("/search", json=query)).status_code == 200:
             taken += 1
-        # Twenty at once, then one every three seconds that this takes.
+        # Twenty requests are allowed at once, and one more every three seconds that the loop takes.
         assert 20 <= taken <= 21 + (time.monotonic() - began) / 3
         assert refused.status_code == 429
         assert refused.json()["title"] == "TooManyRequestsError"
         assert refused.headers["ratelimit-remaining"] == "0"
         wait_s = int(refused.headers["retry-after"])
         assert 1 <= wait_s <= 3
-        assert client.get("/threads").status_code == 200  # what costs little is not counted
+        assert client.get("/threads").status_code == 200  # Cheap requests are not counted.
         assert other.post("/search", json=query).status_code == 200
         time.sleep(wait_s)
         assert client.post("/search", json=query).status_code == 200

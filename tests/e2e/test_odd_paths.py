@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("pat
 ODD = ("%0a", "a%0ab", "%0d%0a", "%00", "%2F", "%ff", "..", "%2e%2e", "%", "%e2%80%a8", "a" * 300)
 RANDOM_PATHS = 300
 SEED = 20260115
-# Has nothing that a resolved path could delete.
+# Owns nothing that a request with a resolved path could delete.
 VISITOR = SampleUser("visitor", "Visitor", department="", groups=())
 
 
@@ -30,7 +30,7 @@ def filled(template: str, value: str) -> str:
 
 
 def status_of(stack: LocalStack, method: str, path: str) -> int:
-    """Return the status of a request whose path is sent unchanged."""
+    """Send a request with an unmodified path and return the status of the response."""
     head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n"
     with socket.create_connection(("127.0.0.1", stack.ports.http), timeout=60) as connection:
         connection.sendall(f"{head}authorization: Bearer {stack.token(VISITOR)}\r\n\r\n".encode("latin-1"))

@@ -1,4 +1,6 @@
-"""The hook after a deployment, with a stand-in of `az` and a real sign-in: a new app, then a broken one."""
+"""The hook that runs after a deployment, with a replacement for `az` and a real sign-in, for a new app and
+for a broken app.
+"""
 
 import os
 import subprocess
@@ -18,8 +20,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 HOOK = "infra/hooks/postdeploy.sh"
 OUTPUTS = ("AZURE_RESOURCE_GROUP", "AZURE_FUNCTION_APP_NAME", "CONTENT_STORAGE_NAME", "EVENT_GRID_TOPIC_NAME")
-ENVIRONMENT = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AUTH_TENANT_ID", "IDENTITY_ID")  # azd's own
-NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
+ENVIRONMENT = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AUTH_TENANT_ID", "IDENTITY_ID")  # set by azd
+NOWHERE = "http://127.0.0.1:9"  # the discard port, on which no server listens
 AZ = '#!/bin/sh\ncase "$*" in *get-access-token*) echo "$SIGN_IN" ;; esac\n'
 
 
@@ -49,7 +51,7 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
 def test_a_new_app_is_found_to_work_and_one_without_its_search_is_not(tmp_path: Path) -> None:
     with LocalStack(settings_for(tmp_path / "stack"), environment=environment_without_model()) as stack:
         ready = httpx.get(f"{stack.base_url}/api/health/ready", timeout=HANG_GUARD_S)
-        assert ready.status_code == 503  # it has no index yet
+        assert ready.status_code == 503  # The app has no index yet.
         done = after_deployment(stack, tmp_path)
         assert (done.returncode, done.stdout.count("\nok ")) == (0, 4), done.stdout + done.stderr
         assert "failed" not in done.stdout

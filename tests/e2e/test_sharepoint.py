@@ -1,4 +1,6 @@
-"""The running stack with a SharePoint library: people read exactly what they may read there."""
+"""The running stack with a SharePoint library: people can read exactly the documents that they can read in
+SharePoint.
+"""
 
 import base64
 import json

@@ -46,13 +46,14 @@ def slow_stack(stack: LocalStack) -> Iterator[LocalStack]:
 
 
 def quotes_are_on_their_pages(caller: httpx.Client, result: dict[str, Any]) -> None:
-    """Check that a search within the document finds each quotation."""
+    """Check that a search within the cited document finds the block of each quotation, on the cited page."""
     for citation in result["citations"]:
         assert citation["verified"]
         body = {"query": citation["quote"], "top_k": 50, "filters": {"doc_id": citation["doc_id"]}}
         hits = caller.post("/search", json=body).json()["results"]
         (block,) = [hit for hit in hits if hit["block_id"] == citation["block_id"]]
-        assert all(line in block["content"] for line in citation["quote"].splitlines())  # a row, its header
+        # A quotation may consist of a table row and its header.
+        assert all(line in block["content"] for line in citation["quote"].splitlines())
         assert block["page_number"] == citation["page_number"]
 
 
@@ -126,5 +127,5 @@ def test_a_summary_is_cancelled_while_it_is_at_work(slow_stack: LocalStack, anna
     for _ in range(2):
         cancelled = anna.post(f"/summaries/{summary_id}/cancel")
         assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
-    time.sleep(3)  # one that was not stopped would have gone on
+    time.sleep(3)  # Without the cancellation, the summary would have made progress.
     assert anna.get(f"/summaries/{summary_id}").json()["status"] == "cancelled"

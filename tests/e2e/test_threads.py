@@ -92,24 +92,27 @@ def test_a_thread_deleted_while_a_run_is_at_work_leaves_nothing_readable(
     ).json()
     assert anna.delete(f"/threads/{started['thread_id']}").status_code == 204
     eventually(lambda: anna.get(f"/runs/{started['run_id']}").status_code == 404)
-    time.sleep(3)  # a run that was not stopped would have ended
+    time.sleep(3)  # Without the cancellation, the run would have ended.
     assert f"run-log/{started['run_id']}/answer.json" not in traces(stack, started["run_id"])
     assert f"runs/{started['run_id']}" not in traces(stack, started["run_id"])
     assert memories_of(anna, started["run_id"]) == []
 
 
 def test_memories_are_forgotten_for_good(anna: httpx.Client, ben: httpx.Client) -> None:
-    # An answer each: what the documents do not hold is not remembered.
+    # Both questions have answers, because a question without an answer in the documents creates no memory.
     of_anna, of_ben = ask(anna, FIRST_QUESTION.text), ask(ben, DEMO_QUESTIONS[1].text)
     eventually(lambda: memories_of(anna, of_anna["run_id"]) and memories_of(ben, of_ben["run_id"]))
     assert anna.delete("/memory").json()["deleted"] >= 1
-    eventually(lambda: not memories_of(anna, of_anna["run_id"]))  # a question before may be remembered yet
+    # The memory of an earlier question may still be stored.
+    eventually(lambda: not memories_of(anna, of_anna["run_id"]))
     assert memories_of(ben, of_ben["run_id"])
     assert anna.get(f"/threads/{of_anna['thread_id']}/messages").json()["count"] == 1
 
 
 async def answered(services: Services, model: ScriptedChatModel, question: str) -> RunRequest:
-    """Ask a question in a new thread of a scripted model over the stack, and wait for its memory."""
+    """Ask a question in a new thread, with a scripted model and the servers of the stack, and wait until its
+    memory is stored.
+    """
     user = UserContext(user_id=ANNA.user_id, groups=tuple(ANNA.groups))
     request = await begin_run(ChatRequest(question=question), user, replace(services, chat_model=model))
     await run_to_end(request.run_id, replace(services, chat_model=model))

@@ -77,7 +77,7 @@ def traced(stack: LocalStack) -> Iterator[Traced]:
         trace_id = "5b8aa5a2d2c872e8321cf37308d69df2"
         answered = ask(stack, trace_id, deep=True)
         traced = Traced(stack, receiver, trace_id, answered.headers["x-run-id"], answered)
-        # A span is sent when it ends; these two end after all that is below them.
+        # Spans are exported when they end, and these two end last.
         eventually(lambda: {"answer_question", "POST /api/chat"} <= {span.name for span in traced.spans})
         yield traced
 
@@ -124,7 +124,9 @@ def test_calls_of_models_say_how_much_and_which(traced: Traced) -> None:
 
 def test_an_ingestion_is_one_trace_from_its_event(traced: Traced) -> None:
     def ingested() -> list[ReceivedSpan] | None:
-        """Return the spans of one complete ingestion. The first event may be of another file."""
+        """Return the spans of one complete ingestion, or None if there is none yet. The first event may
+        belong to another file.
+        """
         for end in [span for span in traced.receiver.spans if span.name == "ingest_document"]:
             spans = traced.receiver.of_trace(end.trace_id)
             if any(span.name.startswith("upload content-blocks") for span in spans):
@@ -132,7 +134,7 @@ def test_an_ingestion_is_one_trace_from_its_event(traced: Traced) -> None:
         return None
 
     accepted = next(span for span in eventually(ingested) if span.name == "ingest accept")
-    # A document that had to wait is started by the message that follows the waiting ones.
+    # If the document had to wait, the message after the waiting documents starts its ingestion.
     assert traced.ancestors(accepted)[-1] in {"blob_created", "watch_ingestions"}
     assert traced.ancestors(accepted)[:-1] == ["ingest_document"]
 

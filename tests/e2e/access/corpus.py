@@ -17,12 +17,12 @@ from tests.e2e.stack_client import HANG_GUARD_S, client_of, eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
 SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")  # each takes some seconds
-STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to their end
+STREAM_SECONDS = 2.0  # time limit of a stream, because tests read streams to their end
 
 
 @dataclass
 class AccessCorpus:
-    """The stack, and the ids of the data in it."""
+    """The running stack, and the ids of the data that each person created in it."""
 
     stack: LocalStack
     callers: dict[str, httpx.Client] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class AccessCorpus:
         return client_of(self.stack, person.token(self.stack.secrets.token_secret))
 
     def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
-        """Ask a question, wait for the end of the run and return it."""
+        """Ask a question, wait for the end of the run and return the run."""
         asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
         assert asked.status_code == 202, asked.text
         path = f"/runs/{asked.json()['run_id']}"

@@ -37,7 +37,7 @@ def told(answer: httpx.Response, asked_for: str) -> tuple[int, str, str]:
 
 
 def same_as_absent(answer: httpx.Response, asked_for: str, absent: httpx.Response, about: object) -> None:
-    """Check that the response for another person's resource equals the response for a missing one."""
+    """Check that the response for another person's resource equals the response for a missing resource."""
     assert told(answer, asked_for) == told(absent, ABSENT), about
     assert answer.status_code == 404, about
 
@@ -184,7 +184,7 @@ def run_of(world: AccessCorpus, name: str) -> str:
 
 
 def keeps_to_own_runs(world: AccessCorpus, name: str, run_ids: set[str]) -> None:
-    """Check that each run can be read only by the person who asked."""
+    """Check that each run can be read only by the person who asked its question."""
     others = [other for other in PEOPLE if other != name]
     theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
     assert run_ids.isdisjoint(theirs), name

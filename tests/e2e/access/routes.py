@@ -72,7 +72,7 @@ def listed(world: AccessCorpus) -> None:
 def counted(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         facets = world.caller(name).get("/documents/facets").json()
-        # Other probes upload documents too, so this compares only counts; `listed` checks the list.
+        # Other probes upload documents too, so only the counts are compared. `listed` checks the list itself.
         shown = world.caller(name).get("/documents", params={"limit": 100}).json()["documents"]
         assert facets["document_count"] == len(shown), name
         hidden = {value["value"] for value in facets["project_id"]}
@@ -112,7 +112,7 @@ def own_runs_listed(world: AccessCorpus) -> None:
 
 
 def answers_shared(world: AccessCorpus) -> None:
-    """Check that answers shared with everybody show nobody the text of documents that they can't read."""
+    """Check that an answer shared with everyone reveals the text of a document only to its readers."""
     for owner in PEOPLE:
         path, order = f"/runs/{run_of(world, owner)}/shares", {"audience": ["*"]}
         made = world.caller(owner).post(path, json=order)
@@ -296,7 +296,7 @@ def remembered(world: AccessCorpus) -> None:
 
 
 def forgotten(world: AccessCorpus) -> None:
-    """Check that deleting memories affects only those of the caller."""
+    """Check that deleting the caller's memories deletes no memory of another person."""
     before = eventually(lambda: world.caller("owner").get("/memory").json()["memories"])
     assert world.caller(FORGETFUL).delete("/memory").status_code == 200
     after = world.caller("owner").get("/memory").json()["memories"]
@@ -372,7 +372,7 @@ def ticket_made(world: AccessCorpus) -> None:
         made = world.caller("public only").post("/documents/uploads", json=body)
         assert made.status_code == 201, made.text
         assert f"/uploads/{own}/" in made.json()["url"]
-        # Nothing was uploaded, so the document doesn't exist for anybody yet, including the caller.
+        # Nothing was uploaded, so the document doesn't exist yet, not even for the caller.
         assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
 
 
@@ -385,7 +385,7 @@ def imported_nothing(world: AccessCorpus) -> None:
 
 
 def known(world: AccessCorpus) -> None:
-    """Check that the response identifies the caller and nobody else."""
+    """Check that the response identifies the caller and contains no other person's identity."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me").json()
         assert (told["user_id"], told["group_count"]) == (person.user_id, len(person.groups)), name

@@ -16,9 +16,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("fil
 
 WHO = ("public only", "quoted name")
 FILTERS = ("doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type")
-SENT = ("doc_id", "project_id", "page_number")  # a key, a text, a number: each is rendered in its own way
+# A key, a text and a number, because each type is rendered differently.
+SENT = ("doc_id", "project_id", "page_number")
 PARAMETERS = ("document_type", "department", "project_id", "language", "author", "filename", "tags", "limit")
-# One of each kind of place that a text can break out of; `make nightly` sends them all.
+# One string for each kind of place that a text can break out of. `make nightly` sends all strings.
 EVERY_CHANGE = {
     "always true in a literal",
     "closing search.in",
@@ -47,7 +48,9 @@ def in_a_path(text: str) -> str:
 
 
 def harmless(name: str, answer: httpx.Response, about: object) -> None:
-    """Check for no server error, no foreign data, and no header created by the text."""
+    """Check that a response is no server error, contains no foreign data, and has no header created by the
+    text.
+    """
     assert answer.status_code < 500, (about, answer.text)
     assert leaked(PEOPLE[name], answer.text) == [], about
     assert "x-injected" not in answer.headers, about
@@ -62,12 +65,12 @@ def rows_of(caller: httpx.Client, **body: Any) -> tuple[int, set[str]]:
 
 @EVERY
 def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
-    name = "quoted name"  # whose own id stands in a filter beside it
+    name = "quoted name"  # The quoted id of this person is used in the same filter.
     for route in routes_of_the_app():
         method, _, path = route.partition(" ")
         if "{" not in path or path.endswith("/events"):
             continue
-        for kept in (False, True):  # the second id as well, behind a first that is well-formed
+        for kept in (False, True):  # True: the first id is well-formed, and the others are hostile.
             hostile = path.replace("{doc_id}", ABSENT) if kept else path
             if "{" not in hostile or (kept and hostile == path):
                 continue
@@ -77,8 +80,8 @@ def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
             body = {"title": "x"} if method != "GET" else None
             answer = send(world.caller(name), method, f"/{filled}", body)
             harmless(name, answer, (route, text))
-            # A path may lead elsewhere once it is decoded and normalised; then it is that route's answer.
-            refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}  # not theirs
+            # After decoding and normalisation, the path may match another route. 403 means another user's data.
+            refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}
             assert answer.status_code in refused or method == "GET", (route, answer.text)
 
 
@@ -104,7 +107,7 @@ def test_as_a_query_and_as_query_parameters(world: AccessCorpus, text: str) -> N
         for parameter in PARAMETERS:
             answer = caller.get(f"/documents?{parameter}={in_a_path(text)}")
             harmless(name, answer, (parameter, text))
-            if answer.status_code != 414:  # too long for the host, which says no more
+            if answer.status_code != 414:  # The host rejects paths that are too long without a body.
                 listed = {document["doc_id"] for document in answer.json().get("documents", [])}
                 assert listed <= own, (parameter, text)
         for path in ("/threads", "/memory"):
@@ -143,7 +146,7 @@ def test_numbers_that_json_does_not_have(world: AccessCorpus) -> None:
 
 @EVERY
 def test_in_the_bodies_of_changes(world: AccessCorpus, text: str) -> None:
-    """Only requests that fail are sent, so that no model is called."""
+    """Send only requests that fail, so that no model is called."""
     caller = world.caller("public only")
     foreign = f"/documents/{world.doc_id('owner')}"
     bodies: list[tuple[str, str, Any]] = [
@@ -187,6 +190,6 @@ def test_as_a_file_name_it_stays_in_the_folder_of_its_sender(world: AccessCorpus
     caller = world.caller("public only")
     answer = caller.post(
         "/documents", data={"folder": name}, files={"file": (f"{name}.zip", b"x")}
-    )  # of a kind that is not read: refused once its name and place are clear
+    )  # unsupported type, rejected after its name and folder were accepted
     harmless("public only", answer, text)
     assert answer.status_code in (400, 413, 422), (text, answer.status_code, answer.text)

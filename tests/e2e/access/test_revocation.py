@@ -1,4 +1,5 @@
-"""Access is withdrawn, and the next request obeys: search, answers, links, pictures, summaries, tools.
+"""Access to a document is withdrawn, and every later request must respect that: search, answers, links,
+pictures, summaries and tools.
 
 One document, uploaded by its owner and opened to a reader, who asks everything there is to ask; then it is
 closed. What is looked for afterwards is looked for at once: nothing here waits.

@@ -22,7 +22,7 @@ def test_every_open_paper_has_blocks_to_reach_for(world: AccessCorpus) -> None:
 async def test_only_its_owner_reads_a_file_and_only_in_its_conversation(
     world: AccessCorpus, services: Services
 ) -> None:
-    """Also for a caller whom a defect would bind to somebody else's conversation."""
+    """Check this even for a caller who, because of a defect, is bound to another person's conversation."""
     doc_id, mark = world.doc_id("conversation"), PAPERS["conversation"].mark
     for name, person in PEOPLE.items():
         for thread_id in ("", "another", world.thread_id):

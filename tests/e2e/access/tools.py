@@ -19,7 +19,9 @@ ToolProbe = Callable[[AccessCorpus, Services, str], Awaitable[None]]
 
 
 async def call(services: Services, person: Person, tool: str, **arguments: Any) -> ToolResult:
-    """Call a tool, check that the result contains no forbidden document, and return it."""
+    """Call a tool, check that the result contains no document forbidden to the person, and return the
+    result.
+    """
     result = await bound_tool(tool, services, person.context).execute(**arguments)
     assert leaked(person, str(result)) == [], (person, tool, arguments)
     return result
@@ -61,7 +63,7 @@ async def gets(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def reads(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that the result for a forbidden document equals that for a missing one."""
+    """Check that the result for a forbidden document equals the result for a missing document."""
     person = PEOPLE[name]
     absent = await call(services, person, "read_pages", doc_id=ABSENT, last=10)
     assert absent["type"] == "DocumentNotFoundError"
@@ -75,7 +77,7 @@ async def reads(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def views(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that the result for a forbidden picture equals that for a missing one."""
+    """Check that the result for a forbidden picture equals the result for a missing picture."""
     person = PEOPLE[name]
     absent = await call(services, person, "view_figure", block_id="absent")
     for key, ids in world.block_ids.items():
@@ -108,7 +110,7 @@ async def counts(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def judges(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
-    """Call the tool with the ids of all blocks, including those that only other people's searches return."""
+    """Call the tool with the ids of all blocks, including blocks that only other people can find."""
     person = PEOPLE[name]
     every = world.block_ids
     theirs = [block_id for key, ids in every.items() if key in readable(person) for block_id in ids]
@@ -146,7 +148,7 @@ async def lists_tables(world: AccessCorpus, services: Services, name: str) -> No
 async def queries_a_table(
     world: AccessCorpus, services: Services, name: str, tool: str, **arguments: str
 ) -> None:
-    """Check that the result for a forbidden table equals that for a missing one."""
+    """Check that the result for a forbidden table equals the result for a missing table."""
     person, table_id, absent_id = PEOPLE[name], f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = await call(services, person, tool, table_ids=[table_id], **arguments)
     absent = await call(services, person, tool, table_ids=[absent_id], **arguments)
@@ -191,7 +193,7 @@ async def writes_files(world: AccessCorpus, services: Services, name: str) -> No
 
 
 async def reads_files(world: AccessCorpus, services: Services, name: str) -> None:
-    """Check that the result for another person's workspace file equals that for a missing one."""
+    """Check that the result for another person's workspace file equals the result for a missing file."""
     on, own = with_workspaces(services), f"only-{digest(name)[:8]}.md"
     await call(on, PEOPLE[name], "file_write", path=own, text="mine", mode="replace")
     for other in PEOPLE.keys() - {name}:

@@ -23,7 +23,7 @@ def test_twenty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: Loca
     expected = unbroken.result()
     assert broken == expected
     live = cutter.cuts
-    while cutter.cuts < CUTS:  # a run is over sooner than that: the others are cut out of its replay
+    while cutter.cuts < CUTS:  # The run ends before enough cuts, so the remaining cuts interrupt its replay.
         assert cutter.read(run_id) == expected
     assert (live > CUTS // 3, cutter.lost) == (True, 0)
     frames = frames_of(expected)
@@ -32,7 +32,9 @@ def test_twenty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: Loca
 
 
 def comes_to_write(stack: LocalStack, run_id: str, restarts: int = 0) -> bool:
-    """Wait for the first word of the answer, or of a restarted one. Return False if the run has ended."""
+    """Wait until the run writes the first word of its answer, also after the given number of restarts. Return
+    False if the run has ended.
+    """
     received = b""
     for piece in pieces(stack, events_path(run_id)):
         received += piece
@@ -55,7 +57,8 @@ def test_cuts_and_a_killed_host_lose_nothing_and_repeat_nothing(paced: LocalStac
         broken = threads.submit(cutter.read, run_id)
         assert comes_to_write(paced, run_id)
         crash(paced)
-        if comes_to_write(paced, run_id, restarts=1):  # a slow reader may hear of it when it is over
+        # A slow reader may receive the restart after the end of the run.
+        if comes_to_write(paced, run_id, restarts=1):
             crash(paced)
         received = broken.result()
     assert cutter.lost > 0

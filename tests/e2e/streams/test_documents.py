@@ -1,4 +1,6 @@
-"""The stream of documents: many concurrent readers, and one whose connection breaks after each event."""
+"""The stream of document changes with many concurrent readers, half of which lose the connection after each
+event.
+"""
 
 import json
 import time
@@ -32,13 +34,13 @@ def events(stack: LocalStack, after: int) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def until_ready(stack: LocalStack, name: str, after: int, *, cut: bool) -> list[int]:
-    """Return the numbers of the events until the document is ready. With `cut`, each
-    uses its own connection.
+    """Return the event numbers up to the event that reports the document as ready. With `cut`, reconnect
+    after each new event.
     """
     numbers = [after]
     while True:
         for number, document in events(stack, numbers[-1]):
-            is_new = number > numbers[-1]  # of the last seconds the same may be told again
+            is_new = number > numbers[-1]  # Events of the last seconds may be sent again.
             numbers.append(number)
             if (document["filename"], document["status"]) == (name, "ready"):
                 return numbers
@@ -48,7 +50,8 @@ def until_ready(stack: LocalStack, name: str, after: int, *, cut: bool) -> list[
 
 def test_everybody_sees_a_document_become_ready_whatever_becomes_of_their_line(stack: LocalStack) -> None:
     name = "wind-turbines.md"
-    now = int(time.time() * 1_000_000)  # an id like those of the stream: what changes from here on
+    # Event ids of this stream are times in microseconds, so this skips all earlier changes.
+    now = int(time.time() * 1_000_000)
     with ThreadPoolExecutor(READERS) as threads:
         reading = [
             threads.submit(until_ready, stack, name, now, cut=number % 2 == 1) for number in range(READERS)

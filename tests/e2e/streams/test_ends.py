@@ -63,7 +63,7 @@ def test_whoever_has_seen_the_end_is_told_to_stop(short_streams: LocalStack, fin
 
 @pytest.fixture(scope="module")
 def finished(short_streams: LocalStack) -> str:
-    """Return a run that has ended, because it was cancelled or was faster."""
+    """Return the id of a run that has ended, by cancellation or because it completed first."""
     run_id = start(short_streams, FIRST_QUESTION.text)
     assert call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0] in (200, 409)
     return run_id

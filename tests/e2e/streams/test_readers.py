@@ -22,7 +22,7 @@ QUESTION = "Summarise the Heron 400 installation guide."
 DURABLE = "/runtime/webhooks/durabletask/instances"
 READERS = 50
 LEAVERS = 80
-MOST_MB_FOR_READERS = 40  # each has a connection, a task and a place in the log
+MOST_MB_FOR_READERS = 40  # Each reader needs a connection, a task and a position in the log.
 
 
 def memory_mb(stack: LocalStack) -> float:
@@ -30,7 +30,8 @@ def memory_mb(stack: LocalStack) -> float:
 
 
 def test_fifty_readers_of_one_run_all_see_the_same(paced: LocalStack) -> None:
-    whole(paced, start(paced, FIRST_QUESTION.text))  # what is imported for a first question stays
+    # The first question imports modules, whose memory must not be counted.
+    whole(paced, start(paced, FIRST_QUESTION.text))
     before = memory_mb(paced)
     run_id = start(paced, QUESTION)
     with ThreadPoolExecutor(READERS) as threads:
@@ -75,7 +76,8 @@ def test_slow_readers_slow_neither_the_run_nor_the_others(paced: LocalStack) -> 
     slow = [IdleReader(paced, run_id, pace) for pace in (256, 256, 0, 0, 0)]
     try:
         eventually(lambda: all(reader.received for reader in slow[:2]), "two who read a little")
-        # Those who read nothing would hold it for ever, and the others until they have all of it.
+        # Without a limit, idle readers would keep the stream open for ever, and slow readers until they have
+        # read all of it.
         assert is_last(frames_of(whole(paced, run_id))[-1])
         received = [reader.received for reader in slow]
     finally:
@@ -113,6 +115,7 @@ def test_readers_who_leave_leave_nothing_behind(paced: LocalStack) -> None:
         with contextlib.closing(line):
             line.request("GET", events_path(run_id), headers=headers)
             line.getresponse().read(100)
-    # Its own clients open some; that a reader has gone is seen when the next event or comment is sent.
+    # Clients of the app open connections as well. The app notices a closed connection only when it sends the
+    # next event or comment.
     eventually(lambda: len(process.net_connections()) - connections < LEAVERS // 4, "their connections' end")
     assert memory_mb(paced) - before < MOST_MB_FOR_READERS

@@ -13,7 +13,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, SampleUser
 
 SILENCE_S = 120.0
-PATIENCE_S = 240.0  # longer than anything takes that doesn't hang
+PATIENCE_S = 240.0  # far longer than any operation takes unless it hangs
 _RETRY_S = 0.1
 
 
@@ -91,7 +91,7 @@ def is_last(frame: bytes) -> bool:
 class Cutter:
     """A reader of a run whose connections are cut at random bytes, up to a given number of times.
 
-    `cuts`: how often a line was cut so far; `lost`: how often the other side was gone.
+    `cuts` counts the connections that the reader cut, `lost` counts the connections that the server closed.
     """
 
     def __init__(self, stack: LocalStack, seed: int, limit: int, largest: int) -> None:
@@ -116,7 +116,7 @@ class Cutter:
         return b"".join(frames)
 
     def _line(self, run_id: str, after: int | None) -> bytes:
-        """Return the bytes received on one connection until it is cut or ends."""
+        """Return the bytes received on one connection, until the connection is cut or ends."""
         until = self._chance.randint(1, self._largest) if self.cuts < self._limit else None
         received = b""
         try:

@@ -15,7 +15,7 @@ from samples.acl import ANNA, SampleUser
 from tests.e2e.stack_fixture import SharedStack
 
 MODEL = "groundwork-extractive"
-GIVE_UP_S = 240.0  # longer than anything takes that doesn't hang
+GIVE_UP_S = 240.0  # far longer than any operation takes unless it hangs
 # Allows for a busy machine, which wakes processes late. `make budgets` measures the delay of the app.
 SLACK_S = 15.0
 CONTROL_TABLE = "subagentcontrol"

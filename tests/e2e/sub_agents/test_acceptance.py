@@ -1,6 +1,6 @@
 """The eight acceptance cases of delegation (docs/internals/delegation.md) through the whole stack.
 
-Each with its event, and with what its reader sees.
+Each case checks the delegation event and the views that readers see.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def children_of(stack: LocalStack, followed: Followed) -> Any:
 
 
 def assert_not_delegated(stack: LocalStack, followed: Followed, reason: str) -> dict[str, Any]:
-    """Check the event of a question without a sub-agent for this reason, and return its answer."""
+    """Check that a question started no sub-agent for the given reason, and return its answer."""
     told = decision_of(followed)
     assert told["decision"] == "no_delegate"
     assert reason in told["reason_codes"]
@@ -107,7 +107,7 @@ def test_a_comparison_across_documents_gets_a_comparator(usual: LocalStack) -> N
     assert "INTENT_COMPARE_DOCS" in decision_of(followed)["reason_codes"]
     assert files_of(answer) >= REPORTS
     assert {"48.2", "53.7"} <= set(answer["text"].replace("**", "").split())
-    # What readers saw live is what the run tells afterwards.
+    # The stored run must contain the same views of sub-agents that readers saw live.
     assert run_of(usual, followed)["answer"]["sub_agents"] == answer["sub_agents"]
 
 
@@ -165,7 +165,7 @@ def test_a_disallowed_tool_is_never_in_the_scope_of_a_sub_agent(stack: LocalStac
 
 
 def test_a_child_that_is_out_of_time_leaves_a_partial_result_and_a_visible_warning(stack: LocalStack) -> None:
-    # Its report comes slowly: some of it has come when time is up.
+    # The model writes the report slowly, so that only a part has arrived at the timeout.
     slow = {"CHAT_MODEL": f"{MODEL}@tps=25,only=ComparatorReport", "SUBAGENTS_CHILD_TIMEOUT_MS": "6000"}
     with configured(stack, **slow) as running:
         followed = ask(running, COMPARISON)

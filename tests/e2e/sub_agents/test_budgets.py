@@ -1,7 +1,7 @@
-"""`make budgets` in small: runs on a short budget end, whatever the model does.
+"""A short variant of `make budgets`: runs with a short time budget end in time, whatever the model does.
 
-Every change is tested with a model that is slow in sub-agents and answers, every night also with one that
-never answers and a faulty one. `make budgets` measures how exactly runs keep their time, on an idle machine.
+Each change is tested with a model that is slow in sub-agents and answers. Nightly tests add a model that never
+answers and a faulty model. `make budgets` measures on an idle machine how exactly runs keep their time limit.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 BUDGET_MS = 12_000
 AT_ONCE = 4
 DEEP = [question for question in QUESTIONS if question.kind in DELEGATED]
-# A machine on which planning takes most of the time gets its sub-agents all the same.
+# Low minimums, so that sub-agents start even on a machine on which planning takes most of the time.
 EAGER = {"MIN_REMAINING_LATENCY_TO_DELEGATE_MS": "2500", "SUBAGENTS_CHILD_MIN_LATENCY_MS": "100"}
 SLOW = "tps=1,only=sub_agent+answer"
 FAULTS = (SLOW, "stall=0", "chaos=5")
@@ -39,7 +39,9 @@ def test_runs_end_within_their_budget_whatever_the_model_does(stack: LocalStack)
 
 
 def keep_their_budget(stack: LocalStack, faults: Sequence[str]) -> Sequence[Seen]:
-    """Check that runs with each fault keep their time, tokens and cost, and return the runs."""
+    """Check that runs with each fault stay within their limits of time, tokens and cost, and return the
+    runs.
+    """
     batches = [
         Batch(knobs, knobs, tuple(DEEP[place::3][:AT_ONCE]), {**USUAL, **EAGER})
         for place, knobs in enumerate(faults)

@@ -14,7 +14,7 @@ from tests.e2e.sub_agents.hosts import MODEL, caller_of, configured
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 QUESTION = "Compare the revenue in the annual report 2023 and the annual report 2024."
-PATIENCE_S = 240.0  # nothing waits so long unless it hangs
+PATIENCE_S = 240.0  # far longer than any operation takes unless it hangs
 
 
 class Impatient:
@@ -50,7 +50,7 @@ def test_cancelling_ends_sub_agents_at_work_and_deleting_leaves_none_of_their_wo
         assert followed.last is not None
         assert (followed.last.name, followed.last.data["type"]) == ("error", "RunCancelledError")
         assert [(view["badge"], view["status"]) for view in reader.live] == [("Comparator", "running")]
-        # Terminated, or ended by its own turn that found the run cancelled: before its own deadline.
+        # Each child was terminated, or noticed the cancellation and ended, before its own deadline.
         ends = [child.ended_after_s for child in _children(running, reader.run_id)]
         assert ends, "no sub-agent was at work"
         assert all(end is not None and end < 0 for end in ends), ends

@@ -20,10 +20,10 @@ from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, SLACK_S, answer_of, cal
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 SEED = 20251121
-KILLS = int(os.environ.get("KILLS", "1"))  # KILLS=20 make e2e ARGS=… strikes more often
+KILLS = int(os.environ.get("KILLS", "1"))  # To kill more often: KILLS=20 make e2e ARGS=…
 AT_ONCE = 2
-LONGEST_WAIT_S = 4.0  # children of this model need as long
-# Calls of children take a second, so that most kills come while one is open.
+LONGEST_WAIT_S = 4.0  # the duration of a child with this model
+# Model calls of children take more than a second, so that most kills interrupt a call.
 SLOW = {"CHAT_MODEL": f"{MODEL}@ttft=1200,only=sub_agent"}
 QUESTIONS = (
     "Compare the revenue in the annual report 2023 and the annual report 2024.",
@@ -51,7 +51,7 @@ class Striker:
 
 
 def watched(caller: Caller, question: str, at_work: threading.Event) -> Followed:
-    """Follow a run to its end; `at_work` is set when its first child begins."""
+    """Follow a run to its end, and set `at_work` when its first child starts."""
 
     def watch(event: StreamEvent) -> None:
         if event.data.get("state") == "delegation" and event.data["decision"] == "delegate":

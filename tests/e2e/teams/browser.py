@@ -18,7 +18,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class BrowserError(AssertionError):
-    """Error raised if the page did not show or do something in time, with Playwright's message."""
+    """Error raised if the page did not show or do something in time. It contains Playwright's message."""
 
 
 def find_chromium() -> str | None:

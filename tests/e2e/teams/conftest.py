@@ -15,8 +15,8 @@ from tests.e2e.teams.papers import agents_of_anna, bring_papers
 from tests.e2e.teams.playground import Chat, Playground
 
 MODEL = "groundwork-extractive"
-# Fast enough for a test, slow enough that an answer is seen to grow.
-_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=12,only=answer"}  # slow enough for an update while it is written
+# Fast enough for a test, and slow enough that answers are updated while they are written.
+_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=12,only=answer"}
 
 
 @dataclass

@@ -108,7 +108,7 @@ class Chat:
         self.browser.do("click", page=self.page, selector='[aria-label="Send Message"]')
 
     def begin_anew(self) -> None:
-        """Start a new thread, so that earlier questions don't count as context."""
+        """Start a new thread, so that the app doesn't use earlier questions as context."""
         self.say("/new")
         self.see("A new conversation begins.")
 

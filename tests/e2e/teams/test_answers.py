@@ -50,7 +50,7 @@ def test_an_answer_grows_and_shows_its_sources_and_its_figure(anna: Chat, web: h
     assert streamed(anna.playground, "informative", since)
     texts = [one["text"] for one in streamed(anna.playground, "streaming", since)]
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(texts))
-    # What is shown may not be noted yet.
+    # The browser may show the message before the recorder has stored it.
     (final,) = eventually(lambda: streamed(anna.playground, "final", since))
     assert {one.status for one in anna.playground.answers()[since:]} <= {201, 202}
     chip = f"{BUBBLE}:has-text({KILN!r}) .fai-Citation"
@@ -108,7 +108,7 @@ def test_two_people_get_what_each_may_read(anna: Chat, ben: Chat) -> None:
 def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
     everything = [str(one.body) for one in chat.playground.answers()[since:]]
     assert everything
-    # Whole words: ids of messages are long numbers, which may hold any four digits.
+    # Whole words only, because message ids are long numbers that may contain any four digits.
     whole = [re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])") for word in words]
     assert not [sent for sent in everything if any(word.search(sent) for word in whole)]
 
@@ -139,7 +139,7 @@ def test_an_agent_answers_once_with_its_own_tools(
     assert used
     assert used <= set(tools)
     eventually(lambda: streamed(anna.playground, "final", since))
-    anna.begin_anew()  # by now a second answer would have come, too
+    anna.begin_anew()  # enough time for a second answer to arrive
     assert len(streamed(anna.playground, "final", since)) == 1
 
 

@@ -22,7 +22,7 @@ def slow(prepared: App) -> App:
 
 @pytest.fixture
 def broken(prepared: App) -> App:
-    """Return the app with an index that refuses its credentials."""
+    """Return the app with a search index that rejects the app's credentials."""
     return prepared.use(AZURE_SEARCH_API_KEY="not-the-key-of-the-index")
 
 

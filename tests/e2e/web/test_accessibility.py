@@ -20,7 +20,7 @@ FACT = "What is the maximum operating pressure of the Heron 400?"
 COMPARISON = "Compare the annual report 2023 and the annual report 2024: revenue and employees"
 IS_WIDE = """[...document.querySelectorAll("html, .sidebar, .scroller, .page, .source-body, .dialog")].some(
   (one) => one.scrollWidth > one.clientWidth + 1)"""
-# Colours hardly depend on the width, so not every pair is drawn.
+# Colours hardly depend on the width, so some combinations are omitted.
 LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (
     *(("light", 320), ("dark", 320)),
     *(("dark", 768), ("light", 1440)),
@@ -66,7 +66,7 @@ def _documents(page: Page) -> None:
 
 
 def _document(page: Page) -> None:
-    # By the address of a sample: the first of the table may be a document of another test that has failed.
+    # Opened by the id of a sample, because the first row may be a document of another test that has failed.
     first = page.evaluate("document.querySelector('table.documents a').href")
     page.goto(re.sub("[0-9a-f]{24}", document_id("heron-400-installation-guide.pdf"), first))
     page.wait_for_selector(".metadata")

@@ -1,4 +1,6 @@
-"""A file from the desktop: brought into a conversation, asked about, and deleted with it."""
+"""Files from the desktop that are added to a conversation, used in answers, and deleted with the
+conversation.
+"""
 
 import re
 from pathlib import Path
@@ -55,7 +57,7 @@ def test_a_file_is_asked_about_and_goes_with_its_conversation(
         assert watched.axe() == []
         thread_id = re.search(r"thread=([0-9a-f]{32})", page.url)
         assert thread_id is not None
-        # By keyboard: the broken one is removed at once, because nothing was asked yet.
+        # The damaged file is removed by keyboard, without a confirmation, because no question was asked yet.
         files.filter(has_text="torn.pdf").get_by_role("button").press("Enter")
         expect(files).to_have_count(1)
         page.evaluate(PASTE, ["image.md", "text/markdown", "# Pasted\n\nNothing else."])
@@ -65,7 +67,7 @@ def test_a_file_is_asked_about_and_goes_with_its_conversation(
         assert "733 kg" in answer_text(page)
         if width < 500:
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.evaluate("document.querySelector('.composer-foot').clientHeight") < 60  # one row
+            assert page.evaluate("document.querySelector('.composer-foot').clientHeight") < 60  # a single row
         page.click(".markdown .chip")
         expect(page.locator(".source")).to_contain_text("733 kg")
         assert watched.axe() == []
@@ -75,7 +77,7 @@ def test_a_file_is_asked_about_and_goes_with_its_conversation(
         page.reload()
         expect(page.locator(".files li")).to_have_count(2)
         shown = page.locator(".files li", has_text="quetzal-notes.md")
-        # Now answers may quote it, so the page asks first.
+        # Answers may quote the file now, so the page asks for confirmation.
         shown.get_by_role("button").click()
         dialog = page.locator("dialog[open]")
         expect(dialog).to_contain_text("quetzal-notes.md")

@@ -26,7 +26,8 @@ def test_the_composer_answers_a_clarifying_question(stack: LocalStack, browser: 
         page = watched.page
         ask(page, BETWEEN)
         expect(page.locator(".clarification")).to_be_focused()
-        expect(page.locator("input:visible, textarea:visible")).to_have_count(2)  # threads, and the composer
+        # the search for threads, and the composer
+        expect(page.locator("input:visible, textarea:visible")).to_have_count(2)
         page.fill("#question", "2")
         page.press("#question", "Enter")
         answered(page)
@@ -42,7 +43,8 @@ def test_own_words_answer_and_stay_visible(stack: LocalStack, browser: Browser) 
         page = watched.page
         ask(page, BETWEEN)
         expect(page.locator(".clarification")).to_be_focused()
-        page.keyboard.type("the one that Mrs Dunn signed")  # what is typed on the card goes to the composer
+        # Text typed while the card has the focus goes to the composer.
+        page.keyboard.type("the one that Mrs Dunn signed")
         expect(page.locator("#question")).to_have_value("the one that Mrs Dunn signed")
         page.keyboard.press("Enter")
         answered(page)
@@ -115,7 +117,7 @@ def test_an_older_question_gets_versions_to_page_through(stack: LocalStack, brow
             ask(page, question)
             answered(page)
         page.click(".turn:first-child [aria-label='Ask again']")
-        expect(questions).to_have_text([FACT])  # what followed belongs to the earlier version
+        expect(questions).to_have_text([FACT])  # Later questions belong to the earlier version.
         answered(page)
         expect(page.locator(".pager")).to_contain_text("2 of 2")
         page.reload()
@@ -128,7 +130,8 @@ def test_an_older_question_gets_versions_to_page_through(stack: LocalStack, brow
         answered(page)
         expect(questions).to_have_text([FACT, weight])
         page.click("[aria-label='Previous version']")
-        page.click(".turn:last-child [aria-label='Ask again']")  # of the earlier version
+        # This repeats a question of the earlier version.
+        page.click(".turn:last-child [aria-label='Ask again']")
         expect(page.locator(".turn:last-child .pager")).to_contain_text("2 of 2")
         assert watched.axe() == []
 

@@ -51,7 +51,7 @@ def test_a_database_shows_its_rows_and_its_sql(
         expect(panel.locator(".quote tr").nth(1)).to_contain_text("Harbour")
         expect(panel.locator("pre")).to_contain_text("SUM(amount)")
         expect(panel.locator("a")).to_have_count(0)
-        assert watched.axe() == []  # with two answers that have sources
+        assert watched.axe() == []  # checked while two answers with sources are displayed
         assert [url for url in asked if "db-shop" in url] == []
         page.keyboard.press("Escape")
         expect(page.locator(".turn:last-child .markdown .chip")).to_be_focused()

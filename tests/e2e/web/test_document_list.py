@@ -56,7 +56,7 @@ def test_search_and_order_stay_in_the_address(
         page.reload()
         expect(page.locator(".page-head input")).to_have_value("lambda-contract-12")
         expect(rows.first).to_contain_text("lambda-contract-12.md")
-        # The words go to the API's search, and into no address of a page.
+        # The search words are sent to the API, and occur in no URL of a page.
         assert not [url for url in requested if "lambda" in url and "/api/documents" not in url]
         page.fill(".page-head input", "")
         page.click(".sort >> text=Title")
@@ -99,7 +99,7 @@ def test_several_documents_are_shared_moved_and_deleted_at_once(
             tree.get_by_role("button", name=project).click()
             expect(page.locator("table.documents tbody tr")).to_have_count(3)
         assert "project_id=lambda%2Fdeals" in page.url
-        expect(bar).to_have_count(0)  # the selection ended with the search, and each change of project
+        expect(bar).to_have_count(0)  # A search and each change of the project clear the selection.
         page.check("[aria-label='Select all that are shown']")
         expect(bar).to_contain_text("3 selected")
         page.click(".sort >> text=Title")
@@ -216,8 +216,8 @@ def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser
         rest = _hold_rest(page, listed)
         rows = page.locator("table.documents tbody tr")
         expect(rows).to_have_count(25)
-        expect(page.locator(".list")).not_to_contain_text("More")  # the rest is on its way
-        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # counted meanwhile
+        expect(page.locator(".list")).not_to_contain_text("More")  # the other rows are being loaded
+        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # the count is displayed first
         assert ["limit=100" in one.request.url for one in rest] == [True]
         rest[0].fulfill(json={"documents": listed, "count": 60, "cursor": None})
         expect(rows).to_have_count(60)
@@ -305,7 +305,7 @@ async def _add(stack: LocalStack, rows: list[dict[str, Any]]) -> None:
     async with services_of(stack) as services:
         for start in range(0, len(rows), 1000):
             await services.documents_index.upload(rows[start : start + 1000])
-        for row in rows:  # its row in the table decides whether a document is shown
+        for row in rows:  # A document is listed only if it has a row in the table of documents.
             await services.documents.create(_state_of(row))
 
 

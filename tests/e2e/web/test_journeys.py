@@ -31,10 +31,12 @@ def test_a_quotation_is_shown_on_its_page(stack: LocalStack, browser: Browser) -
         box = mark.bounding_box()
         assert box is not None
         assert box["width"] > 50
-        expect(page.locator(".page-words")).to_contain_text("6.5 bar")  # to be selected on the picture
+        # The page's words can be selected on the picture.
+        expect(page.locator(".page-words")).to_contain_text("6.5 bar")
         page.click(".source details summary")
         expect(page.locator(".elements mark")).to_have_text(page.inner_text(".source .quote"))
-        expect(page.locator(".source")).to_contain_text("department")  # as what the reader may read it
+        # The source names the principal that grants access.
+        expect(page.locator(".source")).to_contain_text("department")
         page.keyboard.press("Escape")
         expect(page.locator(".markdown .chip")).to_be_focused()
         page.reload()
@@ -58,7 +60,8 @@ def test_a_calculated_answer_shows_its_rows_its_sql_and_the_lines_of_the_file(
             page.click(".markdown .chip")
             expect(page.locator(".source .quote td").last).to_have_text("807")
             expect(page.locator(".source pre")).to_contain_text("SUM(")
-            # Every line of the sum, also the one without a date; dates as the file writes them.
+            # All lines of the sum are marked, including a line without a date. Dates are formatted as in the
+            # file.
             marks = page.locator(".elements tr", has=page.locator("mark"))
             expect(marks).to_have_count(3)
             expect(marks.first).to_contain_text("08.01.2025")
@@ -92,7 +95,7 @@ def test_a_file_becomes_a_document_that_is_corrected_and_deleted(
         page.click("table.documents a >> text=Zeta notes")
         page.click(".metadata >> text=Edit")
         page.fill(".metadata input >> nth=0", "Zeta press, weights")
-        # Meanwhile somebody else corrects it, too.
+        # Another client corrects the same document meanwhile.
         doc_id = page.url.rpartition("doc=")[2]
         headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
         url = f"{stack.base_url}/api/documents/{doc_id}"
@@ -123,7 +126,7 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
     )
     (tmp_path / "drop" / "omega-scan.png").write_bytes(
         bytes(5 * 2**20)
-    )  # no picture, and above MAX_UPLOAD_BYTES
+    )  # not an image, and larger than MAX_UPLOAD_BYTES
     with opened(browser, stack.base_url, path="/?view=documents") as watched:
         page = watched.page
         devtools = page.context.new_cdp_session(page)
@@ -185,12 +188,13 @@ def test_a_document_is_shared_with_a_group_by_name(
         expect(page.locator(".upload")).to_contain_text("You, My department (engineering)")
         page.set_input_files("input[type=file] >> nth=0", note)
         page.click("table.documents a >> text=Sigma notes")
-        page.wait_for_selector(".metadata")  # complete: what is typed stays
+        # Wait until the panel is complete, because it would otherwise discard typed text.
+        page.wait_for_selector(".metadata")
         readers = page.locator(".access .readers")
         expect(readers).to_contain_text("My department (engineering)")
-        # A colleague is picked by name; the API gets the id.
+        # The user picks a colleague by name, and the API receives the id.
         page.fill(".access input", "ben")
-        page.press(".access input", "Enter")  # takes the only match
+        page.press(".access input", "Enter")  # selects the only match
         expect(readers).to_contain_text("Ben Okafor")
         expect(readers.locator("li", has_text="Ben Okafor")).to_contain_text("by name")
         expect(readers.locator("li", has_text="engineering")).to_contain_text(
@@ -199,7 +203,7 @@ def test_a_document_is_shared_with_a_group_by_name(
         doc_id = page.url.rpartition("doc=")[2]
         headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
         url = f"{stack.base_url}/api/documents/{doc_id}"
-        # Another window changes the title meanwhile, which is no reason to refuse the new access list.
+        # Another client changes the title meanwhile. The new access list must be accepted nevertheless.
         title = {"title": "Sigma press notes"}
         assert httpx.patch(url, headers=headers, json=title).status_code == 200
         page.click(".picker >> text=safety-committee")
@@ -210,7 +214,7 @@ def test_a_document_is_shared_with_a_group_by_name(
         page.press(".access input", "Enter")
         expect(page.locator(".access [role=alert]")).to_contain_text("No known person or group")
         expect(readers).not_to_contain_text("no-such-group")
-        # By keyboard alone, and nobody is there twice.
+        # A principal can be added by keyboard alone, and is not listed twice.
         page.fill(".access input", "hr")
         page.wait_for_selector(".picker-list li")
         page.press(".access input", "ArrowDown")
@@ -257,7 +261,7 @@ def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Brows
         page.click("[role=menuitem] >> text=Rename")
         page.fill("dialog input", "Parental leave")
         page.click("dialog >> text=Save")
-        # Only then can anything else be typed. The title before holds these words, too.
+        # Typing works only after the dialog has closed. The previous title contains the same words.
         expect(page.locator("dialog")).to_have_count(0)
         renamed = page.locator(".thread.current").get_by_text("Parental leave", exact=True)
         expect(renamed).to_be_visible()

@@ -1,4 +1,4 @@
-"""Content that leaves the page can be used elsewhere: the clipboard, and links opened without a session."""
+"""Copied answers and links remain usable outside the page: in a mail, and without a session."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ READ = """async () => {
 
 
 def _assert_shown_in_a_mail(page: Page, html: str, count: int) -> None:
-    """Paste into a page that knows nothing of Groundwork, and check that all pictures are visible."""
+    """Paste into an unrelated page, as a mail client would, and check that all pictures are visible."""
     mail = page.context.new_page()
     mail.goto("about:blank")
     mail.set_content(html)
@@ -43,20 +43,20 @@ def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, bro
         assert "[1] heron-400-manual.pdf, S. 4: “" in plain
         assert "Source:" not in plain + html
         assert "[Figure 1: The Heron 400 with motor" in plain  # the document's own caption
-        assert not re.search(r"Local caption|pixels", plain + html)  # the stand-in saw no picture
+        assert not re.search(r"Local caption|pixels", plain + html)  # the local vision model received no picture
         assert not re.search(
             r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE
-        )  # no Markdown, nothing that expires
+        )  # no Markdown, and no URL that expires
         assert "sig=" not in html
         sources = [unescape(found) for found in re.findall(r'<img [^>]*src="([^"]+)"', html)]
         links = [unescape(found) for found in re.findall(r'<a [^>]*href="([^"]+)"', html)]
         assert sources
         assert all(source.startswith("data:image/png;base64,") for source in sources)
-        assert any("page=3" in link for link in links)  # the figure's page
+        assert any("page=3" in link for link in links)  # the page that contains the figure
         cited = [link for link in links if link in plain]
         assert any("page=4" in link for link in cited)
         _assert_shown_in_a_mail(page, html, len(sources))
-        # A colleague without a session signs in, and then sees the page.
+        # A colleague without a session must sign in, and then sees the cited page.
         page.context.clear_cookies()
         page.goto(cited[0])
         page.click("button[value=anna]")

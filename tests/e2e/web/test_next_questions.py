@@ -32,10 +32,11 @@ def test_a_next_question_is_put_into_the_composer_and_not_sent(
         expect(composer).to_be_focused()
         expect(composer).to_have_value(texts[0])
         suggested.last.press("Enter")
-        expect(composer).to_have_value(texts[-1])  # one suggestion replaces another
+        expect(composer).to_have_value(texts[-1])  # A suggestion replaces the previous suggestion.
         page.fill("#question", "In short:")
         suggested.first.press("Enter")
-        expect(composer).to_have_value(f"In short:\n{texts[0]}")  # but no text of the reader's own
+        # A suggestion is appended to text that the user typed.
+        expect(composer).to_have_value(f"In short:\n{texts[0]}")
         expect(page.locator(".turn")).to_have_count(1)
 
         page.fill("#question", "")
@@ -45,7 +46,7 @@ def test_a_next_question_is_put_into_the_composer_and_not_sent(
         page.keyboard.press("Enter")
         expect(page.locator(".turn")).to_have_count(2)
         answered(page)
-        expect(page.get_by_role("list", name="Ask next")).to_have_count(1)  # of the newest answer only
+        expect(page.get_by_role("list", name="Ask next")).to_have_count(1)  # only below the newest answer
 
 
 def test_below_a_german_answer_they_are_german(stack: LocalStack, browser: Browser) -> None:

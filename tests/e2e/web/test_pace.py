@@ -1,4 +1,5 @@
-"""Smoothness of an answer at 400 tokens a second, also below 500 older turns. Measured, not asserted.
+"""Smoothness of an answer at 400 tokens a second, also with 500 older turns above it. The test measures and
+asserts nothing.
 
 The stream is made inside the page, so that nothing but the page takes time.
 """
@@ -16,8 +17,8 @@ from tests.e2e.web.browser import answered, ask, measure, only_measured, opened
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), only_measured]
 TOKENS = 2000
 OLDER = 500
-ROUNDS = 3  # the best counts: what else the machine does is not the page's time
-# Stands in for the run's events; notes when each token was sent, when it was in the page, and each frame.
+ROUNDS = 3  # only the fastest round counts, because other processes may slow down the machine
+# Replaces the stream of events. Records when each token was sent and displayed, and the time of each frame.
 STREAM = """
 const COUNT = 2000, PER_MS = 0.4;
 const real = window.fetch;

@@ -1,4 +1,6 @@
-"""Reading: pages can be enlarged, figures lead to their page, and documents begin with a preview."""
+"""Reading documents: pages can be enlarged, figures link to their page, and documents start with a
+preview.
+"""
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect

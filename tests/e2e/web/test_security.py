@@ -44,7 +44,7 @@ SCRIPTS = (
 )
 FRAMES = ("{}", "a {} b", "**{}**", "- {}", "| a |\n| - |\n| {} |", "> {}", "`x` {}", "\"'>{}")
 CASES = [frame.format(script) for script in SCRIPTS for frame in FRAMES]
-# Elements and addresses that nothing of the above may become.
+# Elements and attributes that none of these strings may create.
 HARM = """() => {
   const found = [];
   for (const element of document.querySelectorAll("*")) {
@@ -82,7 +82,7 @@ def test_two_hundred_strings_stay_text_in_every_field(
             failed += page.evaluate(HARM)
     measure(report, xss_cases=len(CASES), xss_failed=len(failed))
     assert failed == []
-    # The strings were there: a page that showed nothing would prove nothing.
+    # The strings must be displayed, because an empty page would pass the check above.
     assert shown > 1500
 
 
@@ -275,9 +275,9 @@ def test_no_other_site_holds_the_page_or_speaks_for_it(stack: LocalStack, browse
         }
         refused = page.evaluate("""async () => { try { document.body.innerHTML = "<b>x</b>"; return "" }
           catch (error) { return error.name } }""")
-        assert refused == "TypeError"  # Trusted Types
+        assert refused == "TypeError"  # The browser enforces Trusted Types.
         page.evaluate("violations.length = 0")
-        watched.faults.clear()  # the console tells of it, too
+        watched.faults.clear()  # The console reports this violation as well.
     token = {"Authorization": f"Bearer {stack.token(ANNA)}"}
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
         sent = httpx.post(f"{stack.base_url}/api/threads", json={}, headers={**token, **headers})

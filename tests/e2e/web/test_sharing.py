@@ -1,4 +1,4 @@
-"""Sharing an answer in the browser, with a colleague who can read all its documents and one who can't."""
+"""Sharing an answer in the browser with a colleague who can read all, or not all, of its documents."""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect

@@ -1,4 +1,4 @@
-"""Feedback about uploaded files: the outcome of each, and what to do about it."""
+"""Feedback about uploaded files: the outcome for each file, and how to fix a failure."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ PAGE = "/?view=documents"
 
 
 def _partly_damaged(path: Path) -> None:
-    """Write a PDF with two pages of text, and one whose page object is missing."""
+    """Write a PDF with two readable pages and a third page whose page object is missing."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for text in ("The theta press weighs 431 kg.", "The theta press is oiled in May.", "Lost."):
@@ -51,7 +51,7 @@ def _delete_all(stack: LocalStack, names: set[str]) -> None:
 
 
 def _shared_with(stack: LocalStack, name: str) -> dict[str, list[str]]:
-    """Return the access lists of Anna's documents whose names begin so."""
+    """Return the access lists of Anna's documents whose names start with `name`, by filename."""
     headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
     listed = httpx.get(f"{stack.base_url}/api/documents?limit=100", headers=headers).json()["documents"]
     return {one["filename"]: one["acl"] for one in listed if one["filename"].startswith(name)}
@@ -68,7 +68,7 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
         dialog = page.get_by_role("dialog")
         field = dialog.get_by_role("combobox")
         expect(field).to_be_focused()
-        # A wide grant is confirmed; text in the field is picked by Done.
+        # A wide grant needs a confirmation. Done accepts the text in the field.
         dialog.get_by_role("button", name="+ Everyone").click()
         confirmation = dialog.get_by_role("alert")
         expect(confirmation).to_contain_text("Everyone who may sign in will be able to read it.")
@@ -81,7 +81,8 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
         page.set_input_files("input[type=file] >> nth=0", file)
         summary = page.locator(".uploads [role=status]")
         expect(summary).to_have_text("1 of 1 ready")
-        expect(page.locator(".uploads > ul > li")).to_have_count(0)  # finished: one folded line
+        # Finished uploads are collapsed into one line.
+        expect(page.locator(".uploads > ul > li")).to_have_count(0)
         readers = _shared_with(stack, "kappa")["kappa valve.md"]
         assert len(readers) == 2
 

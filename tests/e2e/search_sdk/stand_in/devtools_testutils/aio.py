@@ -1,4 +1,4 @@
-"""The asynchronous part of the replacement."""
+"""The asynchronous part of the replacement for Microsoft's test utilities."""
 
 from . import recorded_by_proxy as recorded_by_proxy_async
 
