@@ -48,9 +48,7 @@ def in_a_path(text: str) -> str:
 
 
 def harmless(name: str, answer: httpx.Response, about: object) -> None:
-    """Check that a response is no server error, contains no foreign data, and has no header created by the
-    text.
-    """
+    """Check that a response has no 5xx status, no foreign data, and no header created by the text."""
     assert answer.status_code < 500, (about, answer.text)
     assert leaked(PEOPLE[name], answer.text) == [], about
     assert "x-injected" not in answer.headers, about
@@ -80,7 +78,7 @@ def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
             body = {"title": "x"} if method != "GET" else None
             answer = send(world.caller(name), method, f"/{filled}", body)
             harmless(name, answer, (route, text))
-            # After decoding and normalisation, the path may match another route. 403 means another user's data.
+            # After decoding and normalisation, the path may match another route. 403: another user's data.
             refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}
             assert answer.status_code in refused or method == "GET", (route, answer.text)
 

@@ -1,7 +1,8 @@
 """A short variant of `make budgets`: runs with a short time budget end in time, whatever the model does.
 
-Each change is tested with a model that is slow in sub-agents and answers. Nightly tests add a model that never
-answers and a faulty model. `make budgets` measures on an idle machine how exactly runs keep their time limit.
+Each change is tested with a model that is slow in sub-agents and answers. Nightly tests add a model that
+never answers and a faulty model. `make budgets` measures how exactly runs keep their time limit on an idle
+machine.
 """
 
 from collections.abc import Sequence

@@ -217,7 +217,7 @@ def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser
         rows = page.locator("table.documents tbody tr")
         expect(rows).to_have_count(25)
         expect(page.locator(".list")).not_to_contain_text("More")  # the other rows are being loaded
-        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # the count is displayed first
+        expect(page.locator(".list > [role=status]")).to_contain_text("documents")  # counted first
         assert ["limit=100" in one.request.url for one in rest] == [True]
         rest[0].fulfill(json={"documents": listed, "count": 60, "cursor": None})
         expect(rows).to_have_count(60)

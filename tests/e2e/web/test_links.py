@@ -43,7 +43,7 @@ def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, bro
         assert "[1] heron-400-manual.pdf, S. 4: “" in plain
         assert "Source:" not in plain + html
         assert "[Figure 1: The Heron 400 with motor" in plain  # the document's own caption
-        assert not re.search(r"Local caption|pixels", plain + html)  # the local vision model received no picture
+        assert not re.search(r"Local caption|pixels", plain + html)  # the local model saw no picture
         assert not re.search(
             r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE
         )  # no Markdown, and no URL that expires

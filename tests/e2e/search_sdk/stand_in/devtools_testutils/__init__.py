@@ -1,6 +1,6 @@
 """A replacement for Microsoft's test utilities, which makes their live tests use the local server.
 
-It reads the settings SEARCH_SERVICE_ENDPOINT and SEARCH_SERVICE_KEY, and neither records nor sanitises requests.
+It reads the settings SEARCH_SERVICE_ENDPOINT and SEARCH_SERVICE_KEY. Requests are not recorded or sanitised.
 """
 
 import functools
