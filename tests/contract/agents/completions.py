@@ -9,13 +9,13 @@ USAGE = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
 
 
 def words(text: str | None, *, ending: str = "stop") -> Answer:
-    """Return a turn that consists of text."""
+    """Return a model turn that consists of text only."""
     return _completion({"role": "assistant", "content": text}, ending)
 
 
 def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
-    """Return a turn that calls functions, each given as its name and the arguments in the model's own
-    spelling.
+    """Return a model turn that calls functions, each given as its name and its arguments as the model wrote
+    them.
     """
     listed = [
         {

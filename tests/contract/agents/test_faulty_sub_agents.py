@@ -17,11 +17,12 @@ __all__ = ["to_models"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
-# One that is late, one that never ends, one that talks for ever; each takes its whole time.
+# A late model, a model that stops in the middle, and a model that writes too much. Each test takes the full
+# SECONDS.
 EVERY_CHANGE = ("ttft=3000", "stall=3", "overtalk=2000")
 SECONDS = 2.5
-SLACK_S = 15.0  # faults hang for ever; how late this process is woken is the machine's affair
-ONE_CALL = 2_500  # tokens: no prompt of these tests with its longest reply has more
+SLACK_S = 15.0  # allows for a busy machine, and detects hangs, which last for ever
+ONE_CALL = 2_500  # the maximum number of tokens of a prompt of these tests and its longest reply
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ async def test_it_ends_in_time_and_within_its_budget(
     end = await world.run()
     assert time.perf_counter() - began < SECONDS + SLACK_S
     state = await world.state()
-    # A machine that wakes this process late may give the first search no time.
+    # On a busy machine, the time limit may be reached before the first search has ended.
     assert state.hits or {"TOOL_FAILED", "TIME_OUT"} & set(state.warnings)
     assert (end.tokens or 0) <= world.task.budget.max_child_tokens + ONE_CALL
     assert end.cost_usd <= world.task.budget.max_child_cost_usd

@@ -1,4 +1,4 @@
-"""An agent with a tool that weighs things, run by the real SDK, and the requests that its endpoint
+"""An agent with a tool that weighs things, run with the real SDK, and the requests that the model endpoint
 received.
 """
 

@@ -1,4 +1,4 @@
-"""Fixtures that test the API over HTTP in this process, with the samples ingested."""
+"""Fixtures for tests of the API over HTTP in this process, with the samples ingested."""
 
 from collections.abc import Iterator
 

@@ -60,7 +60,7 @@ class Described:
 
     def operation(self, method: str, raw_path: str) -> tuple[str, Mapping[str, Any]] | None:
         """Return the name and description of the operation that a request reaches, or None. Literal paths
-        take precedence over those with parameters.
+        take precedence over paths with parameters.
         """
         parts = raw_path.partition("?")[0].removeprefix("/api").rstrip("/").split("/")
         for path, methods in self._by_literals:

@@ -14,8 +14,8 @@ WAIT_S = 120.0
 def call_everything(
     user: httpx.Client, nobody: httpx.Client, administrator: httpx.Client, described: Described
 ) -> set[str]:
-    """Return the names of the operations that succeeded. `administrator` has the role; `nobody` has no
-    identity.
+    """Send each request and return the names of the operations that succeeded. `administrator` has the role
+    `admin`, and `nobody` sends no token.
     """
     described.seen.clear()
     _open_calls(nobody)

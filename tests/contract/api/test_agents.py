@@ -1,4 +1,6 @@
-"""Agents as files, over every channel: the API, the command line's routes, MCP and the openai SDK."""
+"""Agents defined in files, used through every channel: the API, the routes of the command line, MCP and the
+openai SDK.
+"""
 
 import asyncio
 import io

@@ -86,7 +86,8 @@ async def test_an_answer_comes_with_progress_and_the_same_question_finds_it_agai
         del progress, total
         said.append(message or "")
 
-    question = FIRST_QUESTION.text + " " * ERAS.index(era)  # a run of its own for each era
+    # The spaces make the question unique, so that each era gets a separate run.
+    question = FIRST_QUESTION.text + " " * ERAS.index(era)
     async with assistant(app, era) as client:
         result = await client.call_tool("ask", {"question": question}, progress_callback=note)
         asked: dict[str, Any] = result.structured_content
@@ -225,7 +226,7 @@ async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: htt
     assert last.choices[0].finish_reason == "stop"
     own: dict[str, Any] = last.model_extra["groundwork"]  # type: ignore[index]
     stored = (await asyncio.to_thread(anna.get, f"/runs/{own['run_id']}")).json()
-    pictures = re.compile(r"(!\[[^\]]*\])\([^)]*\)")  # their addresses are signed, each time anew
+    pictures = re.compile(r"(!\[[^\]]*\])\([^)]*\)")  # URLs are signed again for each response.
     assert pictures.sub(r"\1", "".join(parts)) == pictures.sub(r"\1", stored["answer"]["text"])
 
 

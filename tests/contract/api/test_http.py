@@ -1,4 +1,4 @@
-"""The HTTP API as seen by a caller: answers, streams, and errors of a single shape."""
+"""The HTTP API as seen by a client: answers, streams, and errors in a uniform format."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -166,5 +166,6 @@ def test_every_call_answers_as_it_is_described(
     for administrator in client(app, app.token(BEN, "admin"), described):
         succeeded = call_everything(anna, nobody, administrator, described)
         everything = {operation["operationId"] for operation in described.operations()}
-        # A stream that would last STREAM_SECONDS, a call for the Bot Service alone, and one into the web.
+        # Not called are a stream that lasts STREAM_SECONDS, a route for the Bot Service, and an import from
+        # the web.
         assert everything - succeeded == {"document_events", "receive_activity", "import_page"}

@@ -13,7 +13,7 @@ from tests.sample_app import SampleApp
 
 pytestmark = pytest.mark.contract
 PATIENCE_S = 120.0
-HEADERS = {  # with ENABLE_FORWARD_USER_INFO_HEADERS; they count for nothing
+HEADERS = {  # Sent with ENABLE_FORWARD_USER_INFO_HEADERS. The app must ignore them.
     "Content-Type": "application/json",
     "X-OpenWebUI-User-Name": "Ben",
     "X-OpenWebUI-User-Id": "ben",

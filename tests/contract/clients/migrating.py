@@ -15,7 +15,7 @@ from tests.contract.clients.test_search_index import definition
 from tests.servers import unique_name
 
 KEPT_S = 0.03
-SETTLE_S = 0.1  # longer than an alias is cached; with concurrent writes, a write must fit in as well
+SETTLE_S = 0.1  # longer than an alias is cached; tests with concurrent writes need the longer time below
 BUSY_SETTLE_S = 3.0
 ROWS = 250  # fills three pages
 

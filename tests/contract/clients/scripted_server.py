@@ -1,4 +1,4 @@
-"""An HTTP server with scripted responses, for faults that the local servers never show: overload, lost
+"""An HTTP server with scripted responses, for faults that the local servers don't have: overload, lost
 connections, hangs.
 """
 

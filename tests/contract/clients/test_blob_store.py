@@ -91,7 +91,7 @@ async def test_every_write_gives_another_etag_without_quotes(store: BlobStore, c
 async def test_a_download_streams_into_the_file_and_describes_what_it_read(
     store: BlobStore, container: str, tmp_path: Path
 ) -> None:
-    content = bytes(range(256)) * 40_000  # 10 MB: three pieces
+    content = bytes(range(256)) * 40_000  # 10 MB, uploaded in three pieces
     await store.write(container, "large.bin", content, metadata={"project": "p1"})
     known = await store.download(container, "large.bin", tmp_path / "large.bin")
     assert (tmp_path / "large.bin").read_bytes() == content

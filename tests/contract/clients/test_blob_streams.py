@@ -46,7 +46,7 @@ async def read(
 
 
 async def test_what_comes_in_pieces_is_one_blob(store: BlobStore, container: str) -> None:
-    part = bytes(range(256)) * 1000  # not a divisor of the block size
+    part = bytes(range(256)) * 1000  # The block size is not a multiple of this size.
     written = await store.write_stream(container, "über/a 'b'.pdf", pieces(*[part] * 20))
     assert (written.size_bytes, written.content_type) == (len(part) * 20, "application/pdf")
     assert await store.properties(container, "über/a 'b'.pdf") == written
@@ -76,7 +76,7 @@ async def test_a_stream_that_breaks_leaves_the_old_version_as_it_was(
 
 
 async def test_a_blob_is_read_in_pieces_from_anywhere(store: BlobStore, container: str) -> None:
-    content = bytes(range(256)) * 40_000  # 10 MB: three pieces
+    content = bytes(range(256)) * 40_000  # 10 MB, uploaded in three pieces
     await store.write(container, "large.bin", content)
     assert await read(store, container, "large.bin") == content
     assert await read(store, container, "large.bin", 0, 17) == content[:17]

@@ -1,6 +1,6 @@
 """Every method of the model ports with every shape of endpoint, with and without each part of the protocol.
 
-What an endpoint lacks may not be seen in what comes back: it is compared with what a whole one answers.
+A missing part of the protocol must not change the results. They must equal the results of a full endpoint.
 """
 
 import base64
@@ -90,7 +90,7 @@ async def make(model_server: ModelServer) -> Any:
 
 
 async def answers(model: OpenAIChatModel) -> dict[str, Any]:
-    """Return the result of each method, without ids and token counts, which may differ."""
+    """Return the result of each model method, without ids and token counts, which may differ."""
     plan = await model.parse(PLAN, PlanReply, LIMITS)
     text = "".join([piece async for piece in model.stream(ANSWER, LIMITS)])
     pieces = [piece async for piece in model.stream_output(REPORT, EvidenceReport, LIMITS)]
@@ -113,7 +113,9 @@ async def answers(model: OpenAIChatModel) -> dict[str, Any]:
 
 @pytest.fixture
 async def whole(make: Make) -> dict[str, Any]:
-    """Return the results of an endpoint with the complete protocol, which are always the same."""
+    """Return the results of an endpoint that supports the complete protocol. They are the same in every
+    run.
+    """
     if not _whole:
         _whole.update(await answers(make("openai by key")[0]))
     return _whole
@@ -256,7 +258,8 @@ async def test_vectors_are_shortened_where_the_model_can_be_asked_to(
         name = f"{model_server.embedding_model}@{knobs}"
         return OpenAIEmbedder(connection, name, 64, model_endpoint(settings))
 
-    texts = [f"valve {number}" for number in range(130)]  # three batches at once find out together
+    # Three concurrent batches, of which each could discover the missing feature.
+    texts = [f"valve {number}" for number in range(130)]
     vectors = await embedder("matryoshka").embed(texts, LIMITS)
     assert {len(vector) for vector in vectors} == {64}
     for knobs in ("ttft=1", "without=dimensions,dialect=pydantic"):

@@ -1,4 +1,6 @@
-"""Erasure of a person in each store, in memory and with Azurite: all of their rows go, and no others."""
+"""Erasure of a person in each store, in memory and with Azurite: it deletes all of the person's rows, and no
+others.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     pass
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
-ODD = "an'na/\\#?% Ünïcode"  # what no key of a table can hold, and what ends a text of OData
+# contains characters that table keys can't contain, and a quote, which ends an OData string
+ODD = "an'na/\\#?% Ünïcode"
 
 
 async def test_all_runs_of_a_person_are_found(table: Table) -> None:

@@ -1,4 +1,6 @@
-"""Groups from Microsoft Graph, with a stand-in over real HTTP: pages, refusals, faults, tokens."""
+"""Group membership from Microsoft Graph, with a replacement server over real HTTP: pages, refusals, faults,
+tokens.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -162,7 +164,7 @@ async def test_what_passes_is_tried_again(
 async def test_what_does_not_pass_in_time_is_an_error_and_never_some_groups(
     connection: Connection[Any], graph: GraphServer
 ) -> None:
-    graph.troubles = [Trouble(), Trouble(429, {"Retry-After": "60"})]  # the second page
+    graph.troubles = [Trouble(), Trouble(429, {"Retry-After": "60"})]  # The fault concerns the second page.
     with pytest.raises(RateLimitError) as refusal:
         await directory(connection, graph).groups_of(MANY)
     assert refusal.value.retry_after_s == 60
@@ -242,7 +244,7 @@ async def test_without_an_identity_of_the_app_it_says_what_is_missing(
     for name, value in graph.settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("IDENTITY_HEADER", "wrong")
-    # The other ways to an identity take seconds to find out that there is none.
+    # All other credential types take seconds to find out that they are not available.
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "ManagedIdentityCredential")
     services = build_services(fake_settings(graph_endpoint=graph.url, graph_timeout_s=3))
     try:

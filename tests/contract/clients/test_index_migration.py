@@ -91,7 +91,8 @@ async def test_a_right_revoked_between_reading_and_writing_a_row_stays_revoked(w
         stale.append(await world.readers(world.new, 7))
 
     await world.migration(before_copying=once(revoke)).copy()
-    assert stale == [None]  # not there yet, so what is copied now is from before
+    # The row was not in the new index yet, so the copied page is older than the change.
+    assert stale == [None]
     assert await world.readers(world.new, 7) == ["boss"]
     assert await world.readers(world.new, 8) is None
 
@@ -101,7 +102,8 @@ async def test_rights_that_change_while_late_pages_are_copied_are_the_new_ones(w
     app = world.app()
 
     async def change() -> None:
-        for number in (5, 120, 240):  # copied, perhaps copied, to be copied
+        # a row that was copied, a row that may have been copied, and a row that was not copied
+        for number in (5, 120, 240):
             await app.merge([{"block_id": f"b{number:04}", "access_control_list": [f"r{number}"]}])
 
     await world.migration(before_copying=once(change, at=at)).copy()
@@ -119,16 +121,17 @@ async def test_a_right_revoked_while_its_row_is_compared_stays_revoked(world: Wo
     async def revoke_again() -> None:
         readers = {1: "somebody", PAGES + 1: "boss"}.get(
             next(writes)
-        )  # the first of the copy, of the comparison
+        )  # first write of the copy, first write of the comparison
         if readers:
             await app.merge([{"block_id": "b0007", "access_control_list": [readers]}])
 
     await world.migration(before_copying=revoke_again).copy()
-    assert next(writes) == PAGES + 3  # the comparison wrote what was stale, and after that what was newer
+    # The comparison wrote the stale page once, and again after the newer change.
+    assert next(writes) == PAGES + 3
     assert await world.readers(world.new, 7) == ["boss"]
 
 
-@pytest.mark.e2e  # it settles for seconds, so that writes fit in
+@pytest.mark.e2e  # The migration waits for seconds, so that writes occur meanwhile.
 async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
     app, chance = world.app(), random.Random(7)
     state: dict[str, IndexRow] = await world.rows_of(world.old)
@@ -161,7 +164,8 @@ async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-    await app.upload([state[key] for key in sorted(state)])  # the write that was cancelled half way
+    # Repeat the write that the cancellation interrupted.
+    await app.upload([state[key] for key in sorted(state)])
     gone = [f"b{number:04}" for number in range(ROWS + 50) if f"b{number:04}" not in state]
     await app.delete(gone)
     old, new = await world.rows_of(world.old), await world.rows_of(world.new)
@@ -189,7 +193,7 @@ async def test_a_crash_in_the_middle_is_gone_on_from(world: World) -> None:
 
 async def test_what_was_written_to_the_old_index_alone_is_found_before_the_switch(world: World) -> None:
     await world.migration().copy()
-    # A process that died between its two writes.
+    # As left by a process that died after its write to the old index.
     await world.opens(world.old).merge([{"block_id": "b0003", "access_control_list": ["boss"]}])
     await world.opens(world.old).delete(["b0004"])
     await world.migration().switch()
@@ -264,7 +268,8 @@ async def test_while_moving_both_schemas_are_accepted_and_new_fields_reach_both(
     for name in (world.old, world.new):
         assert (await world.rows_of(name))["b0903"]["extra"] == "here"
     await world.migration().switch()
-    assert await world.admin().ensure_index(before(world.alias)) is False  # a process of the version before
+    # as called by a process of the previous version
+    assert await world.admin().ensure_index(before(world.alias)) is False
 
 
 async def test_nothing_is_written_while_nobody_can_tell_where_to(
@@ -282,7 +287,7 @@ async def test_nothing_is_written_while_nobody_can_tell_where_to(
 
 
 def test_the_wait_is_longer_than_any_write_of_before() -> None:
-    limit_s = 30  # of the question, of the batch to the old index, and of the one to the new
+    limit_s = 30  # for the read of the alias, the batch to the old index and the batch to the new index
     alias_holds_everywhere_s = 10
     assert settle_seconds(limit_s) > mirrored_index.KEPT_S + 3 * limit_s + alias_holds_everywhere_s
 
@@ -290,7 +295,7 @@ def test_the_wait_is_longer_than_any_write_of_before() -> None:
 async def test_versions_side_by_side_write_what_they_know(world: World) -> None:
     await world.admin().ensure_index(
         {**before(world.alias), "fields": [*before(world.alias)["fields"], _EXTRA]}
-    )  # the new version has come, and the one before still writes
+    )  # The new version is deployed, and the previous version still writes.
     app = world.app()
     await app.upload([{**row(1), "extra": "new"}, {**row(2), "extra": "new"}])
     await app.merge([{"block_id": "b0001", "access_control_list": ["boss"]}])
@@ -298,7 +303,8 @@ async def test_versions_side_by_side_write_what_they_know(world: World) -> None:
     await world.admin().ensure_index(before(world.alias))
     rows = await world.rows_of(world.alias)
     assert (rows["b0001"]["extra"], rows["b0001"]["access_control_list"]) == ("new", ["boss"])
-    assert rows["b0002"]["extra"] is None  # a whole row of before says nothing of what is new
+    # An upload by the previous version replaces the row, which drops the new field.
+    assert rows["b0002"]["extra"] is None
 
 
 _EXTRA = {"name": "extra", "type": "Edm.String"}
@@ -332,7 +338,7 @@ async def test_steps_out_of_order_are_refused_and_do_nothing(world: World) -> No
         await world.migration(version=3).copy()
     await world.migration().switch()
     with pytest.raises(ConflictError, match="already"):
-        await world.migration().copy()  # would write what may be older to what is being read
+        await world.migration().copy()  # This would overwrite rows of the current index with older rows.
     with pytest.raises(ConflictError, match="currently points to"):
         await world.migration().abandon()
     assert len(await world.rows_of(world.alias)) == ROWS

@@ -1,4 +1,4 @@
-"""Memories on the search server: the created index, and the restriction to a person's own rows."""
+"""Memories on the search server: the created index, and the restriction of searches to a person's rows."""
 
 import pytest
 

@@ -76,7 +76,7 @@ async def test_time_is_read_by_whole_hours_over_the_turn_of_a_day(store: Quality
 
 
 async def test_old_hours_go_as_many_as_asked_for(store: QualityStore) -> None:
-    for n in range(120):  # more than one transaction may hold
+    for n in range(120):  # more than the maximum of a table transaction
         await store.add(opening(n))
     await store.add(answer("young", NOON + HOUR))
     assert await store.delete_before(NOON + HOUR, 110) == 110

@@ -1,4 +1,4 @@
-"""The contract of `SearchIndex`, in memory and with the search server."""
+"""The contract of `SearchIndex`, in memory and with the local search server."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ async def index(to_search: Connections) -> AzureSearchIndex:
 
 async def test_more_rows_than_a_batch_and_a_page_hold_come_back_whole(index: AzureSearchIndex) -> None:
     await index.upload([{"block_id": f"r{n:04d}", "page_number": n} for n in range(1100)])
-    # The service gives 1,000 rows at most, and says how to ask for the rest.
+    # The service returns at most 1,000 rows, with a token for the remaining rows.
     request = SearchRequest(order_by=("page_number",), select=("page_number",), top=1100, count=True)
     page = await index.search(request)
     assert [row["page_number"] for row in page.rows] == list(range(1100))

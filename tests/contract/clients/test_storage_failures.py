@@ -1,4 +1,4 @@
-"""Services that fail or hang: each error says what to check, and each call ends in time."""
+"""Storage services that fail or hang: each error says what to check, and each call ends in time."""
 
 import asyncio
 import gc
@@ -186,7 +186,7 @@ HALF = Answer(
 
 STORED = Answer("201 Created", b"", {"etag": '"1"', "last-modified": "Sat, 21 Nov 2026 00:00:00 GMT"})
 
-LARGE = b"x" * 2_500_000  # three pieces
+LARGE = b"x" * 2_500_000  # uploaded in three pieces
 
 
 async def parts() -> AsyncIterator[bytes]:
@@ -256,9 +256,9 @@ def public(adapter: type) -> set[str]:
 
 
 def test_every_call_is_tried_here() -> None:
-    elsewhere = {"download", "read_url", "upload_url"}  # below; and in the tests of signing
+    elsewhere = {"download", "read_url", "upload_url"}  # tested below, and in the tests of signed URLs
     assert public(BlobStore) == {name.removesuffix(" much") for name in BLOB_CALLS} | elsewhere
-    assert public(BlobRunLog) == set(LOG_CALLS) | {"watch"}  # which asks nobody
+    assert public(BlobRunLog) == set(LOG_CALLS) | {"watch"}  # `watch` sends no request.
     assert public(Table) == set(TABLE_CALLS)
     assert public(TaskQueues) == set(QUEUE_CALLS)
     assert public(PoisonQueues) == set(POISON_CALLS)
@@ -310,7 +310,7 @@ async def test_a_download_ends_and_leaves_no_file(connect: Connect, answer: Answ
         with pytest.raises(CallTimeoutError):
             await BlobStore(storage(server, connect).blobs, LIMITS).download("c", "a", tmp_path / "a")
         with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-            gc.collect()  # the SDK leaves a connection that was half read to it; it is closed then
+            gc.collect()  # The SDK leaves a partially read connection open until it is garbage-collected.
     assert not (tmp_path / "a").exists()
 
 
@@ -318,7 +318,7 @@ async def test_an_upload_may_take_longer_than_a_piece_as_long_as_pieces_arrive(c
     slow = Answer(STORED.status, STORED.body, STORED.headers, delay_s=0.1)
     async with ScriptedServer(slow) as server, asyncio.timeout(HANG_GUARD_S):
         blobs = BlobStore(storage(server, connect).blobs, StorageLimits(call_s=0.3, piece_s=0.3))
-        await blobs.write("c", "a", LARGE)  # three pieces and the commit: 0.4 s
+        await blobs.write("c", "a", LARGE)  # three pieces and the commit, which take 0.4 s
         assert len(server.requests) == 4
 
 

@@ -61,7 +61,7 @@ async def test_feedback_changes_nothing_else_and_can_be_taken_back(runs: RunStor
     said = Feedback(rating=4, reasons=("helpful",), comment="Ünïcode \U0001f527" * 200, given_at=NOW)
     await runs.set_feedback("r1", said)
     assert await runs.get("r1") == ended.model_copy(update={"feedback": said})
-    # Storing the whole record stores its rating, too.
+    # Replacing the record stores its rating as well.
     await runs.replace(ended.model_copy(update={"feedback": said, "has_log": False}))
     await runs.set_feedback("r1", None)
     assert await runs.get("r1") == ended.model_copy(update={"has_log": False})

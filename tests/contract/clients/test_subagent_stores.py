@@ -40,7 +40,7 @@ async def test_what_is_written_is_read(control: ControlStore) -> None:
 async def test_who_read_before_another_wrote_is_refused(control: ControlStore) -> None:
     await control.write(ControlState(outcomes=(True,)))
     with pytest.raises(ConflictError):
-        await control.write(ControlState(outcomes=(False,)))  # read when there was nothing yet
+        await control.write(ControlState(outcomes=(False,)))  # This state was read before the first write.
     read = await control.read()
     await control.write(read.model_copy(update={"outcomes": (True, True)}))
     with pytest.raises(ConflictError):
@@ -80,7 +80,7 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow for slow storage here. In production, no sub-agent is better than a long wait."""
+    """Allow for slow storage in this test. In production, a sub-agent is omitted after a short wait."""
     monkeypatch.setattr("shared.answering.control._ANSWER_LIMIT_S", 100.0)
     monkeypatch.setattr("shared.answering.control._RECORD_LIMIT_S", 100.0)
 
@@ -124,7 +124,7 @@ async def test_instances_that_race_never_have_more_at_work_than_allowed(
                 {name: datetime.now(UTC) + timedelta(seconds=300)},
                 datetime.now(UTC),
             )
-        except GroundworkError:  # the policy then starts none
+        except GroundworkError:  # The policy starts no sub-agent in this case.
             too_busy += 1
             return
         if not allowed:

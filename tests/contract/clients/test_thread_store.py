@@ -209,7 +209,7 @@ async def test_tables_of_another_account_are_reached_by_their_own_endpoint_and_k
 async def test_a_message_is_sent_as_triggers_read_it(to_storage: Connections) -> None:
     queue = unique_name("turns")
     queues = TaskQueues(to_storage.queues)
-    await queues.send(queue, '{"ü": 1}')  # which makes the queue
+    await queues.send(queue, '{"ü": 1}')  # creates the queue
     await queues.ensure_queues([queue])  # it may exist already
     await queues.send(queue, "later", delay_s=60)
     received = await to_storage.queues.client().get_queue_client(queue).peek_messages(10)

@@ -1,6 +1,6 @@
 """Web pages from hostile servers and under hostile names, checked against the log of dialled sockets.
 
-The test's own server stands for the public web; it alone is let through by what is injected.
+A test server represents the public web. The injected rule `WebSite.allows` permits connections only to it.
 """
 
 import asyncio

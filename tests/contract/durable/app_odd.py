@@ -15,7 +15,7 @@ odd = df.Blueprint()
 @odd.orchestration_trigger(context_name="context")
 def changes_its_mind(context: Context) -> Any:
     """Depend on external state in the first step, which orchestrators must not do. Setting `stage.changed`
-    acts like a deployment of changed code.
+    has the same effect as a deployment of changed code.
     """
     what = context.get_input()
     if stage.changed and what == "other kind":

@@ -117,8 +117,8 @@ def continues_with_open_timer(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def races_children(context: Context) -> Any:
-    """Race children against a deadline. The input is {"gates": what each child waits for, "at_once",
-    "seconds"}.
+    """Race children against a deadline. The input is `{"gates", "at_once", "seconds"}`, with the name of the
+    gate that each child waits for.
     """
     given = context.get_input()
     children = [

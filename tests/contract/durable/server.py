@@ -1,4 +1,4 @@
-"""An executor behind a real HTTP server on loopback, called by the real client."""
+"""An executor behind a real HTTP server on loopback, which the real client calls."""
 
 import asyncio
 import json
@@ -52,7 +52,9 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
 
 
 class DurableServer:
-    """A server of an app. `restart` stops the executor and starts another one on the same store."""
+    """A server that runs a durable app. `restart` stops the executor and starts a new executor on the same
+    store.
+    """
 
     def __init__(
         self,

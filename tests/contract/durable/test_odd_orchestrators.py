@@ -78,8 +78,8 @@ async def test_ids_and_times_are_the_same_at_every_replay(server: DurableServer)
 
 
 async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: DurableServer) -> None:
-    """On the host, the cancelled timer ends the race before the retry counts its own
-    timer, so numbers shift.
+    """Show the trap: on the host, the cancelled timer ends the race before the retry gets a number for its
+    own timer, so all later numbers are shifted.
     """
     status = await server.run("retry_against_timer")
 
@@ -91,7 +91,9 @@ async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: Dura
 async def test_trap_going_on_beside_a_retry_gives_wrong_results_and_a_warning(
     server: DurableServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The SDK numbers the next activity before the retry's timer, the host after it."""
+    """Show the trap: the SDK numbers the next activity before the retry's timer, and the host numbers it
+    afterwards.
+    """
     instance_id = await server.start("goes_on_beside_a_retry")
     await server.until_custom_status(instance_id, "caught")
     stage.gate("retried").set()

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.durable.app_plans import random_plan, result_of
 from tests.contract.durable.server import DurableServer
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # runs long, so it is part of `make e2e`
 
 
 async def test_random_plans_come_to_their_results_across_a_restart(server: DurableServer) -> None:

@@ -42,7 +42,7 @@ async def test_tasks_yielded_together_run_in_parallel_up_to_the_limit(
 
 async def test_nested_task_all_and_task_any(server: DurableServer) -> None:
     instance_id = await server.start("nested")
-    # The winner of the inner task_any is known, but the loser is open: the orchestration may not end.
+    # The inner task_any has a winner, but its other task is still open, so the orchestration must not end.
     await server.until_custom_status(instance_id, "decided")
     assert (await server.status(instance_id)).runtime_status.value == "Running"
 
@@ -129,7 +129,7 @@ async def test_different_instances_run_side_by_side(server: DurableServer) -> No
     ids = [await server.start("holds", f"gate {number}") for number in range(8)]
     await asyncio.gather(*(server.until(instance_id, "Running") for instance_id in ids))
 
-    # Opened in reverse: nobody waits for anybody.
+    # The gates are opened in reverse order, to prove that no instance waits for another.
     for number in reversed(range(8)):
         stage.gate(f"gate {number}").set()
         assert (await server.until(ids[number], "Completed")).output == f"gate {number}"

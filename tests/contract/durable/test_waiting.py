@@ -13,9 +13,9 @@ from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
 
-HOUR_S = 3600  # no test waits for a timer of this length: it moves the clock
+HOUR_S = 3600  # No test waits for a timer of this length. Tests advance the clock instead.
 
-# The SDK's own remark when an event comes before it is awaited; warnings are errors here.
+# The SDK warns if an event arrives before it is awaited, and warnings are errors in tests.
 early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
 
 
@@ -47,7 +47,7 @@ async def test_an_event_wins_over_a_timer_which_is_cancelled(server: DurableServ
 
     await server.client.raise_event(instance_id, "go", {"approved": True})
 
-    # Completed although the hour is not over: a cancelled timer is not an open task.
+    # The instance completes before the hour is over, because a cancelled timer is not an open task.
     assert (await server.until(instance_id, "Completed")).output == ["event", '{"approved": true}', 81]
 
 
@@ -99,7 +99,9 @@ async def test_two_awaits_of_one_name_take_two_events(server: DurableServer) -> 
 
 @early_event
 async def test_trap_two_early_events_of_one_name_lose_the_first_in_the_sdk(server: DurableServer) -> None:
-    """SDK 1.7.0 keeps one early event per name and gives it to every later await of that name."""
+    """Show the trap: SDK 1.7.0 keeps only one early event per name, and returns it for every later await of
+    that name.
+    """
     instance_id = await server.start("waits_twice_for_one_name")
     await server.client.raise_event(instance_id, "more", 1)
     await server.client.raise_event(instance_id, "more", 2)
@@ -168,7 +170,7 @@ async def test_a_late_result_does_not_reach_the_next_instance_of_the_same_id(ser
 
 
 async def test_terminating_a_parent_leaves_its_children_running(server: DurableServer) -> None:
-    """Children continue, as with Azure Storage. The product ends its children itself."""
+    """Check that children continue, as with Azure Storage. The product must end its children itself."""
     await server.start("calls_child_holding", "work", instance_id="parent")
     await server.until_begun("work")
     await server.client.terminate("parent", "stop")
@@ -195,7 +197,9 @@ async def test_continue_as_new_carries_the_events_that_come_meanwhile(server: Du
 
 @early_event
 async def test_trap_continue_as_new_drops_the_events_that_nobody_awaited(server: DurableServer) -> None:
-    """The host keeps only events after continue_as_new, and the Python SDK can't request more."""
+    """Show the trap: the host keeps only events after continue_as_new, and the Python SDK can't request
+    more.
+    """
     instance_id = await server.start("continues_without_awaiting", "first")
     await server.until_begun("work")
     await server.client.raise_event(instance_id, "item", "lost")
@@ -220,11 +224,11 @@ async def test_continue_as_new_waits_for_open_tasks(server: DurableServer) -> No
 async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> None:
     given = {"gates": ["", "raises", ""], "at_once": 2, "seconds": HOUR_S}
     instance_id = await server.start("races_children", given)
-    for restart in range(1, MAX_RESTARTS + 1):  # a child that raised is started again after a pause
-        # Each start has a timer for the deadline, each pause one of its own.
+    for restart in range(1, MAX_RESTARTS + 1):  # a failed child is restarted after a pause
+        # Each start has a timer for the deadline, and each pause has another timer.
         await server.until_recorded(instance_id, *["TimerCreated"] * 2 * restart)
         server.clock.advance(RESTART_PAUSE.total_seconds())
-    # An open timer would hold the parent for its hour.
+    # A timer that is still open would keep the parent running for an hour.
     assert (await server.until(instance_id, "Completed")).output == ["done", "failed", "done", 49]
 
 

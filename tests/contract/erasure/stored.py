@@ -1,5 +1,5 @@
-"""The complete content of the stores, as text with its location. It is read with the plain SDKs, without the
-app.
+"""The complete content of the stores as text, with the location of each item. It is read with the plain SDKs,
+without the app.
 """
 
 import base64
@@ -33,7 +33,7 @@ async def everything(azurite: Azurite, services: Services) -> Stored:
 
 
 def telling(stored: Stored, marks: Sequence[str]) -> Stored:
-    """Return the items that contain one of the marks in their content or location."""
+    """Return the items whose content or location contains one of the marks."""
     return {
         place: text for place, text in stored.items() if any(mark in text or mark in place for mark in marks)
     }

@@ -1,7 +1,7 @@
-"""Two people use every feature and one is erased: none of their ids and words remain, and all of the other's
-do.
+"""Two people use every feature and one is erased: no id or word of that person remains, and all data of the
+other person is kept.
 
-Whatever is found below a folder that docs/internals/stores.md does not name fails, too.
+The tests also fail if data is found in a folder that docs/internals/stores.md does not name.
 """
 
 import asyncio
@@ -44,18 +44,19 @@ from tests.servers import Azurite
 from tests.unit.erasure.erasing_fakes import Orchestrations
 from tests.unit.erasure.lives import Life, live
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # starts two servers, and looks through all they hold
+# starts two servers, and searches everything that they store
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]
 
 FOLDERS = set(re.findall(r"`([a-z-]+/)`", (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")))
 
 
 class KilledError(BaseException):
-    """The worker was killed."""
+    """Simulates that the worker was killed."""
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let passes follow each other without the pause of 15 minutes."""
+    """Remove the pause of 15 minutes between passes."""
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
     monkeypatch.setattr(threads, "_READERS_S", 0.0)
 
@@ -169,7 +170,9 @@ async def make_passes(azurite: Azurite, services: Services, hands: Hands) -> Non
 
 
 async def break_off(azurite: Azurite, services: Services) -> None:
-    """Run a first pass whose worker dies after threads and runs were erased, and whose message is lost."""
+    """Run a first pass whose worker dies after threads and runs were erased. The message of the pass is
+    lost.
+    """
     dying = Hands(services)
 
     async def die(_: str) -> None:
@@ -187,7 +190,7 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
 ) -> None:
     anna, address = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
     ben, _ = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
-    await empty(azurite, TURNS_QUEUE)  # both were remembered already
+    await empty(azurite, TURNS_QUEUE)  # Both turns are stored as memories already.
     stored = await everything(azurite, services)
     of_anna, of_ben = telling(stored, marks_of(anna)), telling(stored, marks_of(ben))
     places = {place.partition(" ")[0] + " " + re.split(r"[ /]", place)[1] for place in of_anna}
@@ -211,13 +214,13 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
     assert {name: count for name, count in ended.erased.model_dump().items() if not count} == {}
     assert set(anna.ids[:3]) <= set(hands.forgotten)
     stored = await everything(azurite, services)
-    # The audit trail keeps what was done, under a pseudonym: ids of runs that nobody can look up any more.
+    # The audit trail keeps the actions under a pseudonym. The ids of runs in it lead to no data.
     assert {
         place for place in telling(stored, marks_of(anna)) if not place.startswith("table audit ")
     } == set()
     naming = [mark for mark in marks_of(anna) if mark not in anna.ids]
     assert telling(stored, naming) == {}
-    # Poison messages of others were looked at, and hide for half a minute.
+    # The erasure read other people's poison messages, which are therefore invisible for half a minute.
     assert {**of_ben, **telling(stored, marks_of(ben))} == of_ben
     missing = of_ben.keys() - telling(stored, marks_of(ben)).keys()
     assert [place for place in missing if not place.startswith("message turns-poison")] == []

@@ -22,9 +22,9 @@ def test_request_reaches_the_function_with_route_query_and_body(host: HostProces
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("/api/echo/fixed", {"route": "fixed"}),  # the first name in the alphabet wins
-        ("/api/files/a/b%20c", "a/b c"),  # a returned str is JSON, as the extension makes it
-        ("/API/Files/x", "x"),  # letters of literals in either case
+        ("/api/echo/fixed", {"route": "fixed"}),  # the first function in alphabetical order
+        ("/api/files/a/b%20c", "a/b c"),  # the extension returns a str as JSON
+        ("/API/Files/x", "x"),  # literals match in upper and lower case
     ],
 )
 def test_routes_are_chosen_as_the_real_host_chooses(host: HostProcess, path: str, expected: object) -> None:
@@ -79,7 +79,7 @@ def test_slow_reader_holds_the_sender_back(host: HostProcess) -> None:
         reader.sendall(b"GET /api/flood HTTP/1.1\r\nhost: sample\r\n\r\n")
         assert reader.recv(100).startswith(b"HTTP/1.1 200")
         wait_until(lambda: _is_steady(client), "the sender to pause")
-        # 2,000 chunks of 64 KiB would be 131 MB; buffers of sockets and server hold a few.
+        # 2,000 chunks of 64 KiB would be 131 MB. The buffers of sockets and server hold only a few chunks.
         assert 0 < client.get("/api/counters").json()["flood_chunks"] < 1000
 
 
@@ -131,11 +131,12 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(new_host: Callable[.
 
     with new_host(FUNCTIONS_REQUEST_BODY_SIZE_LIMIT="1000") as small, small.client() as client:
         assert client.post("/api/echo/a", content=b"x" * 1000).status_code == 200
-        assert client.post("/api/echo/a", content=sized(10)).status_code == 200  # chunked
+        # sent in chunks, without a Content-Length
+        assert client.post("/api/echo/a", content=sized(10)).status_code == 200
         for body in (b"x" * 1001, sized(11)):
             refused = client.post("/api/echo/a", content=body)
             assert (refused.status_code, refused.content) == (500, b"")
-        # It says so without waiting for the body.
+        # The response must arrive before the body was sent.
         with socket.create_connection(("127.0.0.1", urlparse(small.base_url).port or 0), timeout=10) as raw:
             raw.sendall(b"POST /api/echo/a HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n")
             assert raw.recv(1000).startswith(b"HTTP/1.1 500")

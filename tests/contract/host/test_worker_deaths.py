@@ -48,7 +48,7 @@ def test_an_activity_in_a_dead_worker_fails_and_is_not_delivered_again(new_host:
         kill_worker(host)
         address = f"{API}/instances/{started}"
         wait_until(lambda: client.get(address).json()["runtimeStatus"] == "Failed", "the failure")
-        # Of the activity; or of the orchestration, if it was woken before the next worker was ready.
+        # The activity fails, or the orchestration if it continued before the next worker was ready.
         words = ("worker process exited", "Non-Deterministic workflow detected")
         assert any(one in client.get(address).json()["output"] for one in words)
         assert len(host.notes("wait.began")) == 1
@@ -105,5 +105,5 @@ def test_what_a_crashed_host_held_comes_back_when_its_time_is_over(new_host: New
     killed_at = time.monotonic()
     host.start()
     host.wait_for_notes("wait.began", 2)
-    assert time.monotonic() - killed_at > 3  # a heartbeat old, and what the clock rounds
+    assert time.monotonic() - killed_at > 3  # the age of a heartbeat, minus the rounding of the clock
     host.kill()

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.contract,
     pytest.mark.e2e,
     pytest.mark.attack("access matrix"),
-]  # long: see `make e2e`
+]  # runs long, so it is part of `make e2e`
 SECTIONS = 6
 Hook = Callable[[], Awaitable[None]]
 
@@ -58,7 +58,9 @@ async def readers_of(services: Services, name: str) -> set[tuple[str, ...]]:
 
 
 def interrupted(services: Services, where: str, happen: Hook, calls: int = 0) -> Services:
-    """Return services in which `happen` runs right before or after a service's second call."""
+    """Return services in which `happen` runs right before or after a service's second call. `calls` counts as
+    already made.
+    """
     part, moment = where.split()
     inner = getattr(services, part)
     method = "embed" if part == "embedder" else "upload"
@@ -110,7 +112,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
         await change(services, name)
         seen.append(await readers_of(services, name))
 
-    calls = int(where.startswith("documents"))  # written once in an ingestion
+    calls = int(where.startswith("documents"))  # An ingestion writes to the table of documents only once.
     watched = interrupted(services, where, happen, calls)
     step = IngestStep(blob_name=name, fence="writer", end=SECTIONS)
     for current in STEPS:
@@ -118,7 +120,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
         assert reply.kind != "failed", reply
         step = after(step, reply)
         if current in STEPS[4:] and seen:
-            # Not only in the end: the step in which it changed leaves no block that more people can read.
+            # Already after this step, no block may be readable by more people than the list allows.
             assert await readers_of(services, name) == {("anna", "board")}
     assert isinstance(reply, Done)
     assert seen[0] <= {("anna", "board")}, "those that were there had it at once"
@@ -153,7 +155,7 @@ async def test_of_two_changes_at_once_the_newest_holds(services: Services, name:
     assert await change_access(await state_of(services, name), first, slow), "the writer must look again"
     assert changes == []
     assert (await state_of(services, name)).wanted_rights.acl == ("anna", "board")
-    # The row holds the newest list; the copies in the index have it when the ingestion ends.
+    # The row of the document has the newest list at once, and its blocks have it after the ingestion.
     assert (await ingest(services, name, "writer")).outcome in ("ready", "current", "rights")
     assert await readers_of(services, name) == {("anna", "board")}
 
@@ -191,7 +193,7 @@ async def test_blocks_that_come_after_their_document_was_removed_do_not_stay(
     await drop(services, name)
 
     async def happen() -> None:
-        # Ending an instance ends none of its activities: this one writes on.
+        # Terminating an instance doesn't stop its activities, so this activity continues to write.
         await services.blobs.delete(DOCUMENTS, name)
         assert (await ingest(services, name, "remover")).outcome == "removed"
 

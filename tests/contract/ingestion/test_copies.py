@@ -1,5 +1,5 @@
-"""The same bytes under another name become a document of their own without model calls; renames keep
-corrections.
+"""The same bytes under another name become a separate document without model calls, and a renamed file keeps
+its corrections.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder,
 from tests.contract.ingestion.test_figures import report
 from tests.fakes.replaced import Replaced
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # runs long, so it is part of `make e2e`
 BOARD = {"owner_id": "anna", "acl": "board", "project_id": "p1"}
 
 
@@ -115,7 +115,7 @@ async def test_who_may_not_read_the_one_does_not_profit_from_it(
     await stored(services, GUIDE, BOARD)
     first_cost = calls.taken()
     second = await stored(services, GUIDE, metadata)
-    # All the same as if there were no other: how much it cost would tell that there is one.
+    # The cost must be the same as without a copy, because a lower cost would reveal that a copy exists.
     assert calls.taken() == first_cost == (1, 0, 3)
     state = await state_of(services, second)
     assert [phase.model_calls for phase in state.phases if phase.model_calls] == [1, 1]
@@ -177,7 +177,7 @@ async def test_corrections_follow_a_file_that_was_moved(services: Services, call
 async def test_corrections_follow_a_file_that_went_before_its_copy_was_ready(services: Services) -> None:
     first = await stored(services, GUIDE, BOARD)
     await correct(await state_of(services, first), {"department": "Kitchen"}, services)
-    await services.blobs.delete(DOCUMENTS, first)  # its event comes later
+    await services.blobs.delete(DOCUMENTS, first)  # The event for this deletion is processed later.
     second = await stored(services, GUIDE, BOARD)
     (document,) = await documents_of(services, second)
     assert (document["department"], document["edited_fields"]) == ("Kitchen", ["department"])

@@ -214,7 +214,7 @@ async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(servi
 
 
 async def test_corrections_survive_a_file_that_is_deleted_and_uploaded_again(services: Services) -> None:
-    """Sync tools replace files in this way."""
+    """Delete and upload the same file again, as sync tools do to replace it."""
     name = unique()
     await dropped(services, name, metadata={"acl": "anna"})
     await correct(await state_of(services, name), {"title": "Our pump"}, services)

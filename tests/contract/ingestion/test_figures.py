@@ -120,7 +120,7 @@ async def test_unchanged_figures_cost_no_call_no_vector_and_no_write(
     before = await captions(services.blobs, (await state_of(services, name)).folder)
     vision_model.prompts.clear()
     embedder.texts.clear()
-    # Other bytes, same pages.
+    # The bytes differ, but the pages are the same.
     content = report(tmp_path, 4) + b"\n% other bytes, the same pages\n"
     await drop(services, name, content)
     result = await ingest(services, name, "two")
@@ -179,7 +179,7 @@ async def test_a_busy_model_is_asked_again_for_what_is_missing_only(
     await drop(services, name, report(tmp_path, 4, 5, 6))
     vision_model.failures = [RateLimitError("Too many requests.", retry_after_s=3)] * 2
     assert (await ingest(services, name)).outcome == "ready"
-    assert len(vision_model.prompts) == 6  # two refused, four answered
+    assert len(vision_model.prompts) == 6  # two rejected and four answered requests
     assert (await state_of(services, name)).warnings == ()
     assert len(await images_of(services, name)) == 4
 

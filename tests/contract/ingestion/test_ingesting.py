@@ -1,4 +1,4 @@
-"""From a blob to both indexes and back, through the orchestrator and the real SDKs."""
+"""Ingestion of a blob into both indexes, and its removal, through the orchestrator and the real SDKs."""
 
 import json
 
@@ -67,7 +67,7 @@ async def test_an_email_has_the_date_on_which_it_was_sent(services: Services) ->
     )
     assert await dropped(services, name, mail) == "ready"
     (document,) = await documents_of(services, name)
-    assert document["document_date"] == "2024-03-08T12:00:00Z"  # not 2024, which the model reads
+    assert document["document_date"] == "2024-03-08T12:00:00Z"  # not 2024, which is the model's result
 
 
 async def test_the_same_bytes_again_cost_no_model_call_and_no_index_write(
@@ -195,7 +195,7 @@ async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_docum
     client = RecordingClient()
     await drop(services, name)
     await drop(services, f"{name}.acl.json", "[]")
-    for _ in range(2):  # each event comes twice
+    for _ in range(2):  # Each event is delivered twice.
         await created(BlobReference(container=DOCUMENTS, name=name), client)
         await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
     assert {instance for instance, _ in client.started} == {ingestion_id(name)}

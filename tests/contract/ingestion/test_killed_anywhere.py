@@ -1,4 +1,6 @@
-"""The app is killed before and after every write of an ingestion or a change: what comes next repairs it."""
+"""The app is killed before and after every write of an ingestion or a change, and the next processing of the
+document repairs the data.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -25,7 +27,7 @@ from tests.contract.ingestion.models import counting_services
 from tests.fakes.replaced import Replaced
 from tests.servers import unique_name
 
-# Long: see `make e2e`.
+# Runs long, so it is part of `make e2e`.
 pytestmark = pytest.mark.e2e
 NAME = "guide.md"
 NEW_GUIDE = "# Recall\n\nPumps are recalled.\n\n" + GUIDE.replace("16 bar", "20 bar")
@@ -40,7 +42,7 @@ BACKLOG_WRITES = ("put", "replace", "delete", "admit")
 
 
 class Killed(BaseException):
-    """The process ended here. No handler of errors sees it."""
+    """Simulates the end of the process. It is a BaseException, so that no error handler catches it."""
 
 
 @dataclass
@@ -109,7 +111,7 @@ async def deletion(services: Services) -> None:
 
 
 async def prepare(services: Services, act: Act) -> None:
-    """Bring the document to where the act begins."""
+    """Prepare the document for the action under test."""
     await put(services, GUIDE)
     if act is not first_version:
         assert (await driving.ingest(services, NAME, "before")).outcome == "ready"
@@ -118,7 +120,7 @@ async def prepare(services: Services, act: Act) -> None:
 
 
 async def recover(services: Services) -> None:
-    """The app starts again: each event comes once more, and the watch and the timer run."""
+    """Restart the app: each event is delivered once more, and the watch and the timer run."""
     await note_event(NAME, services)
     await watch(services)
 
@@ -129,7 +131,7 @@ async def recover(services: Services) -> None:
 
 
 async def watch(services: Services) -> None:
-    """Run what the watch starts, until nothing is in progress."""
+    """Run the watch and the ingestions that it starts, until none is in progress."""
     for _ in range(3):
         client = driving.IdleClient()
         await Admissions(services, Instances(client)).look()
@@ -168,14 +170,15 @@ async def is_as_wanted(services: Services, act: Act) -> bool:
     text = await contents(services)
     state = await services.documents.get(document_id(NAME))
     if act is deletion:
-        return text == "" or (state is not None and "16 bar" in text)  # killed before the file was deleted
+        # The app was killed before the file was deleted.
+        return text == "" or (state is not None and "16 bar" in text)
     assert state is not None
     has_version = ("20 bar" in text) == (act is second_version) and ("16 bar" in text) != ("20 bar" in text)
     return has_version and state.status == "ready"
 
 
 async def test_a_version_that_was_never_finished_leaves_its_number_and_no_block() -> None:
-    """Two versions broke off at every write, and the bytes of the first one came back."""
+    """Interrupt two versions at every write, then restore the bytes of the first version."""
     at = 0
     while True:
         services, killer = counting_services(), Killer(at, after=True)

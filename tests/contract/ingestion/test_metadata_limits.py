@@ -49,7 +49,8 @@ def check_limits(row: dict[str, Any]) -> None:
 async def test_front_matter_of_460_kilobytes_is_truncated(
     services: Services, name: str, chat_model: CountingChatModel
 ) -> None:
-    chat_model.failures += [ModelFixableError("No.", "No.")] * 2  # the file's own properties count then
+    # Without the model, the properties of the file are used.
+    chat_model.failures += [ModelFixableError("No.", "No.")] * 2
     assert await dropped(services, name, FRONT_MATTER) == "ready"
     (row,) = await documents_of(services, name)
     assert row["author"].startswith("[31mMara x x")

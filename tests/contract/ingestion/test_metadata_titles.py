@@ -12,7 +12,7 @@ pytestmark = pytest.mark.contract
 
 
 class LetterheadModel(CountingChatModel):
-    """A model that takes the letterhead of all documents for the title."""
+    """A model that returns the letterhead, which all documents share, as the title."""
 
     letterhead = unique("")
 
@@ -35,7 +35,7 @@ async def test_a_title_that_two_others_bear_gives_way_to_the_files_name(
 
 
 class HeadingModel(CountingChatModel):
-    """A model that takes the first heading for the title."""
+    """A model that returns the first heading as the title."""
 
     async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
         self.prompts.append(prompt)

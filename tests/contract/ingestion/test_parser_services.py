@@ -25,7 +25,7 @@ from tests.contract.parser_backends.servers import (
 from tests.servers import unique_name
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # runs long, so it is part of `make e2e`
 Configure = Callable[..., Awaitable[Services]]
 
 
@@ -185,7 +185,8 @@ async def test_a_backend_that_stays_away_leaves_the_file_to_our_own_parser_with_
     (warning,) = (await state_of(services, name)).warnings
     assert warning.startswith("Too many requests for the Document Intelligence resource.")
     assert warning.endswith("built-in parser.")
-    assert len(intelligence.served) == 6  # each try of the step asks once: the pause is longer than its limit
+    # Each attempt of the step sends one request, because the pause exceeds the step's limit.
+    assert len(intelligence.served) == 6
 
 
 async def test_a_backend_with_a_wrong_key_is_asked_once(

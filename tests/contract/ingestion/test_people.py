@@ -1,4 +1,6 @@
-"""Changes that users make to documents, with the real clients. None of their steps parses or embeds."""
+"""Changes that users make to documents, with the real clients. None of these changes parses or embeds a
+document.
+"""
 
 from collections.abc import AsyncIterator
 
@@ -34,7 +36,7 @@ async def uploaded(services: Services) -> DocumentState:
 
 
 async def found_by(services: Services, user: UserContext) -> int:
-    """Return the blocks that this user's vector search finds, because vectors must survive every merge."""
+    """Return the number of blocks that this user's vector search finds. Vectors must survive every merge."""
     query = VectorQuery(vector=(0.5,) * 8, field="content_vector", k=10)
     request = SearchRequest(vectors=(query,), filter=security_filter(user), top=10)
     return len((await services.content_index.search(request)).rows)

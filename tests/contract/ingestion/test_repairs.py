@@ -40,13 +40,13 @@ from tests.contract.ingestion.test_figures import report
 from tests.fakes.replaced import Replaced
 from tests.servers import Azurite, own_azurite
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # runs long, so it is part of `make e2e`
 NOBODY = "0" * 24
 
 
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[Azurite]:
-    """Yield a separate emulator, because reconciliation would repair documents of other tests, too."""
+    """Yield a separate emulator, because reconciliation would also repair documents of other tests."""
     with own_azurite() as server:
         yield server
 
@@ -174,7 +174,7 @@ async def test_an_upload_address_that_nobody_used_expires(
     monkeypatch.setattr(reconciliation, "UPLOAD_EXPIRY", timedelta(days=-1))
     await reconciled(services, name)
     assert await services.blobs.properties(DOCUMENTS, sidecar) is None
-    # A file that comes all the same makes no document.
+    # A file uploaded with this ticket nevertheless creates no document.
     sent = await asyncio.to_thread(httpx.put, ticket.url, content=GUIDE.encode(), headers=ticket.headers)
     assert sent.status_code == 201
     assert (await ingest(services, name)).outcome == "removed"
@@ -247,7 +247,7 @@ async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
         assert await dropped(services, name, report(tmp_path, 4)) == "ready"
         before = plain(await blocks_of(services, name))
     content = report(tmp_path, 4, 5, 6)
-    batches = iter(range(1))  # the new version has more of them
+    batches = iter(range(1))  # The new version needs more than one batch.
 
     async def upload(rows: Sequence[IndexRow]) -> None:
         if next(batches, None) is None:

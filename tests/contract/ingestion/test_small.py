@@ -31,7 +31,7 @@ from tests.contract.ingestion.driving import (
 from tests.contract.ingestion.models import CountingChatModel
 from tests.fakes.replaced import Replaced
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # runs long, so it is part of `make e2e`
 
 
 async def wherever_it_breaks(services: Services, name: str, at: int) -> bool:
@@ -140,7 +140,7 @@ async def test_events_of_what_is_done_are_old_news_and_others_are_not(services: 
     assert await is_old_news(services, sidecar)
     await drop(services, sidecar, '["board"]')
     assert not await is_old_news(services, sidecar)
-    # Rights that an ingestion read, and died before it wrote them.
+    # The state of an ingestion that read the rights, and died before it wrote them to the blocks.
     rights, etag = await read_rights(await written(services, name), services)
     noted = {"wanted_rights": rights, "sidecar_etag": etag}
     await services.documents.replace((await state_of(services, name)).model_copy(update=noted))

@@ -115,7 +115,7 @@ async def test_the_owner_sees_a_file_that_could_not_be_fetched(services: Service
 async def test_the_row_of_a_deleted_document_is_not_written_again(
     services: Services, name: str, chat_model: CountingChatModel
 ) -> None:
-    """The document is deleted while the model describes a version without new blocks, or while blocks are
+    """Delete the document while the model describes a version without new blocks, or while blocks are
     written.
     """
     rows: list[object] = []

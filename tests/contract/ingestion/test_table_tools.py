@@ -92,7 +92,7 @@ async def test_an_assistant_calculates_with_the_rights_of_its_person(
     table = await dropped(services)
     arguments = {"sql": f"SELECT MAX(revenue) FROM {table['name']}", "table_ids": [table["table_id"]]}
     request = Request({"type": "http", "method": "POST", "path": "/api/mcp", "headers": []})
-    client: Any = None  # of orchestrations: these tools start none
+    client: Any = None  # Only tools that start orchestrations use the client.
     listed = await ListTables(McpCall(request, ANNA, services, client, "")).execute()
     assert table["table_id"] in [one["table_id"] for one in listed["tables"]]
     result = await RunSql(McpCall(request, ANNA, services, client, "")).execute(**arguments)
@@ -140,8 +140,8 @@ async def test_a_query_that_looks_at_no_clock_is_ended_and_charged(services: Ser
     table = await dropped(services, f"Name,Amount\n{'a' * 30_000},3\n")
     name, table_id = table["name"], table["table_id"]
     searches = ", ".join(f"instr(h, n || {number})" for number in range(150))
-    # 16 s on a fast processor; the query is killed after 5 s. SQLite takes more steps between two
-    # looks at the clock than this query has.
+    # The query would take 16 s on a fast processor, and is killed after 5 s. SQLite checks the clock only
+    # after more steps than this query has.
     row = f"SELECT name || name || name AS h, name AS n FROM {name}"
     sql = f"SELECT {searches} FROM ({' UNION ALL '.join([row] * 5)})"
     charged_before = await parser_seconds(services, ANNA)
@@ -149,7 +149,7 @@ async def test_a_query_that_looks_at_no_clock_is_ended_and_charged(services: Ser
     ended = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table_id])
     assert ended["type"] == "TimeoutError"
     charged = await parser_seconds(services, ANNA) - charged_before
-    assert 4 < charged < time.monotonic() - began + 1  # the file's own reading may be charged meanwhile
+    assert 4 < charged < time.monotonic() - began + 1  # The time to read the file may be charged as well.
     again = await used(services, "run_sql", ANNA, sql=f"SELECT SUM(amount) FROM {name}", table_ids=[table_id])
     assert again["rows"] == [[3]]
 

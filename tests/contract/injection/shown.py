@@ -1,5 +1,5 @@
-"""Finds the parts of an answer that a reader can follow, load or mistake for proof, with an independent
-Markdown parser.
+"""Finds the parts of an answer that a reader can follow, load or mistake for proof. It uses a Markdown parser
+that the app doesn't use.
 """
 
 import re

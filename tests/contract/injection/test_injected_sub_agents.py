@@ -1,4 +1,6 @@
-"""Hostile passages and a sub-agent whose model obeys them: it reads only what it may, and proves nothing."""
+"""Hostile passages and a sub-agent whose model obeys them: it reads only permitted documents, and its report
+proves nothing.
+"""
 
 import json
 
@@ -62,7 +64,8 @@ async def test_an_obedient_sub_agent_reads_no_more_than_it_may_and_proves_nothin
         assert isinstance(index, InMemorySearchIndex)
         assert all((security_filter(ANNA) in (request.filter or "")) for request in index.requests)
     state = await world.state()
-    assert [use.success for use in state.tool_uses] == [True, True, True, True]  # opening, then three calls
+    # the opening search, and three calls for a document that it may not read
+    assert [use.success for use in state.tool_uses] == [True, True, True, True]
     assert state.tool_uses[3].result_count == 0  # of a document that it may not read
     assert {hit.doc_id for hit in state.hits} <= {"old", "new"}
     assert SECRET not in stored(world.services)

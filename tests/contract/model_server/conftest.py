@@ -13,7 +13,7 @@ from tests.free_ports import find_free_port
 KEY = "local-model-key"
 CHAT = "groundwork-extractive"
 EMBEDDING = "all-MiniLM-L6-v2"
-TIMEOUT_S = 120.0  # a guard against hanging, generous because the machine may be busy
+TIMEOUT_S = 120.0  # a limit for hanging processes, long enough for a busy machine
 
 OpenClient = Callable[..., AsyncOpenAI]
 

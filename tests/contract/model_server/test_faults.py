@@ -1,4 +1,6 @@
-"""Faults limited to some tasks, replies beyond their limit, and chaos, also in structured and tool turns."""
+"""Faults limited to some tasks, replies beyond their token limit, and chaos, also in structured replies and
+tool calls.
+"""
 
 import json
 

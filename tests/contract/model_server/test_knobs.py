@@ -1,4 +1,4 @@
-"""Each fault and speed in the model's name, as seen by the real openai SDK."""
+"""Each fault and speed that the model's name can select, as seen by the real openai SDK."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The process: health, counts, a taken port, a clean stop."""
+"""The model server as a process: health, counts, a port in use, and a clean stop."""
 
 import subprocess
 import sys

@@ -25,7 +25,7 @@ KINDS = ("search", "pages", "list", "names", "describe", "one")
 
 
 async def documents_seen(kind: str, doc_id: str, services: Services) -> set[str]:
-    """Return the ids of the documents of which a read shows anything."""
+    """Return the ids of the documents whose data a read of the given kind returns."""
     if kind == "list":
         listed = await list_documents(READER, services, ListCriteria({}))
         return {view.doc_id for view in listed.documents}

@@ -46,7 +46,7 @@ async def services(settings: dict[str, str]) -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def reader(settings: dict[str, str]) -> AsyncIterator[Process]:
-    """Yield another process."""
+    """Yield a separate process that reads with the given settings."""
     environment = {**os.environ, "READER_SETTINGS": json.dumps(settings)}
     module = "tests.contract.narrowing.reader"
     process = await asyncio.create_subprocess_exec(
@@ -59,7 +59,7 @@ async def reader(settings: dict[str, str]) -> AsyncIterator[Process]:
 
 
 async def seen_there(reader: Process, kind: str, doc_id: str) -> set[str]:
-    """Return the documents that the other process shows."""
+    """Return the ids of the documents that the other process can read."""
     assert reader.stdin is not None
     assert reader.stdout is not None
     reader.stdin.write(json.dumps([kind, doc_id]).encode() + b"\n")
@@ -92,4 +92,5 @@ async def test_no_read_that_starts_after_the_row_was_written_shows_a_closed_docu
         )
         assert doc_id not in here | there, (probe, kind)
         await write_row(services, doc_id, OPEN)
-    assert shown == probes  # else nothing was there to be closed
+    # Before the change, every probe must show the document, or the test proves nothing.
+    assert shown == probes

@@ -31,7 +31,8 @@ async def test_headings_text_tables_and_figures_come_in_reading_order(backend: B
     layout = await backend.client.read_layout(source, "Pump.PDF", LIMITS)
     found = [(piece.kind, piece.text, piece.page_number, piece.level) for piece in layout.pieces]
     last = ("list_item", "- Stop it first.")
-    if backend.variable == "DOCUMENT_INTELLIGENCE":  # it knows no lists: our parser sees their marks
+    # This service has no lists, so the app's parser recognises their marks.
+    if backend.variable == "DOCUMENT_INTELLIGENCE":
         last = ("paragraph", "Stop it first.")
     in_figure = ("Figure 1: Flow", "Inlet")
     assert [row for row in found if row[1] not in in_figure] == [
@@ -99,7 +100,7 @@ async def test_a_service_that_hangs_is_left_behind(backend: Backend, source: Pat
     started = time.monotonic()
     with pytest.raises(CallTimeoutError):
         await backend.client.read_layout(source, "a.pdf", CallLimits(timeout_s=1, max_retries=2))
-    assert time.monotonic() - started < 20  # it hangs for 30
+    assert time.monotonic() - started < 20  # The service hangs for 30 s.
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.servers import SearchServer
 async def test_readers_and_writers_at_once_see_whole_documents(
     search_server: SearchServer, credential: AzureKeyCredential
 ) -> None:
-    """A document is rewritten while it is searched: text, filter and stored fields always match."""
+    """Rewrite a document while it is searched, and check that text, filter and stored fields always match."""
     async with (
         SearchIndexClient(search_server.endpoint, credential) as indexes,
         SearchClient(search_server.endpoint, "busy", credential) as client,

@@ -82,7 +82,7 @@ def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
         with _http(server) as http:
             stored = int(http.get("/indexes('kept')/docs/$count").text.lstrip("\ufeff"))
             assert stored >= len(acknowledged)
-            # A batch is there as a whole or not at all.
+            # Each batch is stored completely or not at all.
             assert stored % BATCH == 0
             for number in chance.sample(sorted(acknowledged), 20):
                 assert http.get(f"/indexes('kept')/docs('{number}')").json() == _document(number)

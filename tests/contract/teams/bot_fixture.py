@@ -1,5 +1,5 @@
-"""Fixtures for the bot's route with an inbox that gets its keys from a test server. Tests import the fixtures
-that they use.
+"""Fixtures for the bot's route, with an inbox that gets its keys from a test server. Test modules import the
+fixtures that they use.
 """
 
 import time

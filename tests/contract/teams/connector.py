@@ -29,7 +29,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Got:
-    """An accepted request."""
+    """A request that the connector accepted."""
 
     method: str
     path: str

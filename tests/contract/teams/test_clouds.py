@@ -1,4 +1,4 @@
-"""Microsoft's clouds: our table agrees with the SDK, and each app belongs to one cloud."""
+"""Microsoft's clouds: the app's table of clouds agrees with the SDK, and each app belongs to one cloud."""
 
 from dataclasses import dataclass, field
 from typing import Any

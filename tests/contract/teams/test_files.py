@@ -41,7 +41,9 @@ async def test_an_address_with_a_long_signature_is_one(tmp_path: Path) -> None:
 
 
 async def test_a_page_to_sign_in_is_not_the_file(tmp_path: Path) -> None:
-    """Teams on iOS sometimes sends URLs of pages: OfficeDev/Microsoft-Teams-Samples#1314."""
+    """Check the response to URLs of sign-in pages, which Teams on iOS sometimes sends:
+    OfficeDev/Microsoft-Teams-Samples#1314.
+    """
     page = Answer(body=b"<html>Sign in</html>", headers={"content-type": "text/html; charset=utf-8"})
     async with channel(tmp_path, page) as teams:
         with pytest.raises(CallerError, match="instead of the file"):
@@ -62,7 +64,7 @@ async def test_a_picture_that_the_channel_keeps_is_asked_for_with_our_token(tmp_
     [
         (SHAREPOINT, True),
         (HOSTED, False),
-        ("https://webchat.botframework.com/attachments/1", True),  # of the Bot Service, of another channel
+        ("https://webchat.botframework.com/attachments/1", True),  # the Bot Service, for another channel
     ],
 )
 async def test_our_token_goes_nowhere_else(tmp_path: Path, url: str, is_hosted: bool) -> None:

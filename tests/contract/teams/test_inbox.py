@@ -35,7 +35,7 @@ from tests.unit.functions.http_app import problem_of
 
 GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# How long it takes to invent JSON says nothing of our code, and much of what else the machine does.
+# The time to generate JSON depends on the load of the machine and not on the tested code.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TYPES = ("message", "invoke", "conversationUpdate", "typing", "event")
@@ -215,7 +215,7 @@ async def test_what_asks_nothing_of_us_is_acknowledged_and_changes_nothing(
 
 
 async def taken(app: Messages, **changes: Any) -> BotActivity:
-    """Return the activity parsed from a Teams message, which the SDK must accept as well."""
+    """Return the activity that the inbox parsed from a Teams message. The SDK must accept it as well."""
     activity = teams_message(**changes)
     Activity.model_validate(activity)
     answered = await app.post(activity, signed())
@@ -353,7 +353,9 @@ async def test_files_are_taken_and_the_text_in_other_forms_is_not(teams_app: Mes
 
 
 async def test_pasted_pictures_have_names_of_their_own(teams_app: Messages) -> None:
-    """A name that one of the user's documents has would make the picture its next version."""
+    """Check that names are unique, because a picture named like another document of the user would become its
+    next version.
+    """
     pasted = [{"contentType": "image/*", "contentUrl": f"{SERVICE}v3/attachments/1/views/original"}] * 2
     names = [
         one.name

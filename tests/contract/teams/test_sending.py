@@ -86,7 +86,7 @@ async def test_the_log_names_no_conversation_and_holds_no_message(
     connector: Connector, outbox: BotOutbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    get_logger()  # as everywhere in the app: the first line sets the levels
+    get_logger()  # The first log line sets the levels, as in the app.
     connector.refusals = [Refusal(403)]
     with pytest.raises(CallerError):
         await outbox.say(connector.conversation(conversation_id="the-room"), BotReply(text="the words"))
@@ -275,7 +275,7 @@ async def test_updates_come_no_faster_than_the_channel_takes_them(connector: Con
     await stream.finish(_LAST)
     took_s = asyncio.get_running_loop().time() - started
     await outbox.close()
-    assert len(connector.got) <= 2 + took_s / 0.2  # the first, one after each pause, the last
+    assert len(connector.got) <= 2 + took_s / 0.2  # the first update, one after each pause, and the last
     assert connector.activities[-2]["text"].startswith("word word ")
 
 
@@ -413,7 +413,7 @@ async def test_updates_that_fail_now_and_then_do_not_end_the_stream(
     connector: Connector, outbox: BotOutbox
 ) -> None:
     stream = await outbox.begin(connector.conversation())
-    for turn in range(4):  # more failures than a stream takes one after another
+    for turn in range(4):  # more failures than a stream tolerates in a row
         connector.refusals = [Refusal(500)]
         await stream.write(f"word {turn} ")
         await connector.asked(2 * turn + 2)
@@ -541,7 +541,7 @@ async def test_options_are_buttons_and_numbers(connector: Connector, outbox: Bot
         {"kind": "choose", "run_id": "r", "number": 1},
         {"kind": "command", "command": "/sources"},
     ]
-    assert "channelData" not in sent  # nothing to rate
+    assert "channelData" not in sent  # The message can't be rated.
 
 
 async def test_other_channels_get_everything_in_words(connector: Connector, outbox: BotOutbox) -> None:

@@ -1,4 +1,4 @@
-"""Tokens of the Bot Service: which are accepted, with which keys."""
+"""Tokens of the Bot Service: the accepted tokens, and the keys that verify them."""
 
 import asyncio
 import json
@@ -123,7 +123,7 @@ async def test_what_is_no_valid_token_for_us_is_refused_and_changes_nothing(
     answered = await teams_app.post(authorization=REFUSED[case]())
     assert problem_of(answered) == (401, "NotAuthenticatedError")
     assert teams_app.has_changed_nothing()
-    # No hint at what to try next.
+    # The response must not reveal which check failed.
     assert not any(word in answered.text.lower() for word in ("expired", "audience", "issuer", "kid"))
 
 
@@ -240,7 +240,7 @@ async def test_without_a_bot_there_is_nothing_to_write_to(monkeypatch: pytest.Mo
     assert app.has_changed_nothing()
 
 
-# Holes 2 to 4 of the SDK's validator; the last two are looked at before the token.
+# Gaps 2 to 4 of the SDK's validator. The last two are checked before the token.
 TAKEN_BY_THE_SDK = {
     "no expiry",
     "no issuer",
@@ -265,7 +265,7 @@ TAKEN_BY_THE_SDK = {
 async def test_the_sdks_validator_takes_more_than_we_do_and_never_less(
     monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    """The reason why the SDK's validator isn't used (decision 0023). All issuers use these keys here."""
+    """Show why the app doesn't use the SDK's validator (decision 0023). All issuers use these keys here."""
     token = (signed() if case == "as it is" else REFUSED[case]() or "").partition(" ")[2]
     async with keys_from(key_answer("msteams")) as (_, server):
         uri = f"{server.endpoint}/keys"
@@ -286,7 +286,7 @@ DOWN = Answer(status="503 Busy")
 
 
 class Clock:
-    """A clock that only tests move."""
+    """A clock that moves only when a test changes it."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -314,7 +314,7 @@ async def test_a_new_key_is_found_and_invented_ones_cost_one_question_in_ten_sec
         assert len(server.requests) == 1
         clock.now += LOOK_AGAIN_S
         assert await keys.find("key-2") is not None
-        assert await keys.find(KEY_ID) is None  # withdrawn
+        assert await keys.find(KEY_ID) is None  # The key was withdrawn.
         assert len(server.requests) == 2
 
 
@@ -334,7 +334,7 @@ async def test_old_keys_are_good_for_a_day_while_there_are_no_new_ones() -> None
         clock.now += KEEP_ANYWAY_S
         with pytest.raises(DependencyError):
             await keys.find(KEY_ID)
-        with pytest.raises(DependencyError):  # also of those who come right after
+        with pytest.raises(DependencyError):  # Requests immediately after the failure must fail as well.
             await keys.find(KEY_ID)
 
 

@@ -1,4 +1,4 @@
-"""Traces and metrics that leave a process: over OTLP, to Application Insights, or nowhere."""
+"""Traces and metrics that leave a process over OTLP or to Application Insights, or are not exported."""
 
 import gzip
 import json
@@ -62,7 +62,8 @@ def test_an_otlp_receiver_gets_spans_metrics_and_its_key() -> None:
     assert [span.name for span in receiver.spans] == ["request", "perform_step"]
     assert len({span.trace_id for span in receiver.spans}) == 1
     assert {span.service for span in receiver.spans} == {"groundwork-test"}
-    assert "groundwork.test" in receiver.metrics  # also what was counted just before the end
+    # Values counted just before the end of the process are exported as well.
+    assert "groundwork.test" in receiver.metrics
     keys = [{name.lower(): value for name, value in one.items()}["x-api-key"] for one in receiver.headers]
     assert set(keys) == {"SECRET"}
     assert "SECRET" not in said

@@ -1,4 +1,4 @@
-"""Failures of tools: each type of error has its hint, and no exception is raised."""
+"""Failures of tools: each type of error has a hint, and no exception reaches the caller."""
 
 from collections.abc import Callable
 from typing import Any
@@ -117,7 +117,7 @@ async def test_errors_of_our_own(
     assert "internals" not in str(result)
 
 
-# What can be brought about with any service, the real one included.
+# The following failures can be caused with any service, including the real one.
 
 
 def wrong_key(world: World, connect: Connect) -> World:

@@ -75,7 +75,7 @@ async def test_a_listing_holds_what_meets_the_filters_and_no_more(
 
 
 async def test_a_day_is_the_one_of_the_asker(world: World) -> None:
-    # report-2024 came at midnight in UTC: in New York that was still the day before.
+    # report-2024 was uploaded at midnight UTC, which was still the previous day in New York.
     for timezone, day in (("UTC", "2025-01-15"), ("America/New_York", "2025-01-14")):
         assert ids(await listed(world, ("upload_date", (day, day)), timezone=timezone)) == {"report-2024"}
     assert ids(await listed(world, ("upload_date", ("2025-01-15",)), timezone="America/New_York")) == set()

@@ -1,4 +1,4 @@
-"""Every tool: exact results over a search service, local and real."""
+"""Exact results of every tool with the local search service, and with the real one if configured."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Agents and judging tools with the local model server's answers, over the local search service."""
+"""Agents and judging tools with the answers of the local model server, over the local search service."""
 
 from collections.abc import Callable
 

@@ -83,8 +83,8 @@ class Web:
 
     @property
     def outside(self) -> tuple[set[str], set[tuple[str, int]]]:
-        """Return the names that were looked up, and the addresses that were connected to, except those of the
-        site.
+        """Return the host names that were looked up and the addresses that were connected to, except for the
+        site's.
         """
         return set(self.log.looked_up), {one for one in self.log.dialled if one[1] != self.site.port}
 

@@ -55,7 +55,8 @@ async def test_it_reads_a_page_that_it_found_and_no_other(
     assert json.loads(refused)["type"] == "InvalidQueryError"
     assert "16 bar at most" in read
     state = await world.state()
-    assert [page.title for page in state.pages] == ["Pump pressures"]  # as read, in place of what was found
+    # The title of the page that was read replaces the title in the search result.
+    assert [page.title for page in state.pages] == ["Pump pressures"]
     assert "16 bar at most" in model.prompts[-1].user
 
 
@@ -68,7 +69,7 @@ async def test_a_page_that_cannot_be_reached_costs_no_more_than_that_page(
     assert (await world.run()).status == "done"
     state = await world.state()
     assert state.profile == "web_verifier"
-    assert site.requests == ["www.pumps.example/pumps"]  # once
+    assert site.requests == ["www.pumps.example/pumps"]  # The page is requested only once.
     assert [use.error_type for use in state.tool_uses if use.tool == "web_fetch"] == ["InvalidQueryError"]
 
 

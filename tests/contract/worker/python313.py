@@ -1,7 +1,7 @@
 """A cached Python 3.13 environment with the official worker library and the app's requirements.
 
-The worker library needs 3.13, and azure-functions 1.26 (the last for 3.10 to 3.12) refuses it, so that one
-requirement is replaced by its successor for 3.13; all others are those of requirements.txt.
+The worker library needs Python 3.13, which azure-functions 1.26 (the last version for 3.10 to 3.12) doesn't
+support. This requirement is therefore replaced by its successor for 3.13. All others equal requirements.txt.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from tests.contract.worker.app_bindings import ROOT
 WORKER_PACKAGES = ("azure-functions-runtime==1.3.0", "azure-functions==2.3.0")
 REPLACED = "azure-functions=="
 PIP_TIMEOUT_S = 600.0
-# Modules are compiled when they are imported, because most of the installed ones never are.
+# Modules are compiled on import, because most of the installed modules are never imported.
 _QUICKLY = ("-q", "--no-compile", "--disable-pip-version-check")
 
 

@@ -17,7 +17,7 @@ def bindings() -> AppBindings:
 
 
 def test_every_resource_has_a_function_and_the_last_one_takes_what_is_left(bindings: AppBindings) -> None:
-    """The host tries functions in alphabetical order of their names."""
+    """Check the order of the names, because the host matches functions in alphabetical order."""
     templates = {
         name: binding["route"]
         for name, function in bindings.items()

@@ -2,7 +2,7 @@
 
 `python worker_probe.py FOLDER [CALLS]` under Python 3.13; prints JSON. CALLS is a JSON list of invocations to
 make: `{"function", "parameter", "http": {"path", "params", "body"}}` or `{…, "model_binding_data": {…}}`.
-Imports nothing of ours. The protobuf classes of the real worker are stood in for by plain records.
+It imports no module of this repository, and replaces the worker's protobuf classes with plain records.
 """
 
 import asyncio
