@@ -1,6 +1,6 @@
 """The report of `make attack`: results of the tests marked `attack(kind)`, as a table and as JSON.
 
-The cases are the tests that stand by what they test; this file only counts them.
+The cases are tests in the folders of the features that they attack. This module only counts them.
 """
 
 import json

@@ -20,11 +20,11 @@ __all__ = ["azurite", "free_port", "model_server", "search_server"]
 
 # Folders without end-to-end tests, which `make e2e` doesn't collect.
 _QUICK_ONLY = ("tests/unit", "tests/infra")
-PATIENCE_S = 600.0  # per test, including the start of a stack; only a guard against hangs
+PATIENCE_S = 600.0  # per test, including the start of a stack; detects only hangs
 # Packages whose fixtures take longer than their tests, so that a single worker runs all files of a package.
 _TOGETHER = ("tests/e2e/access", "tests/e2e/teams", "tests/contract/api")
-# The order of `make e2e`: first what doesn't use the fixture `stack`, because an idle stack takes 4 % of a
-# core, then the slowest files, so that no worker is left with one of them at the end, then all others.
+# The order of `make e2e`. First come tests without the fixture `stack`, because an idle stack takes 4 % of a
+# core. The slowest files follow, so that no worker is left with a slow file at the end.
 _FIRST = (
     "tests/e2e/test_ingestion_crashes.py",
     "tests/e2e/access/",
@@ -74,7 +74,8 @@ def parsers_end() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Create the folder of this run's shared servers, unless this process is a worker."""
     if not hasattr(config, "workerinput"):
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM then runs `pytest_unconfigure`
+        # `pytest_unconfigure` then runs on SIGTERM as well.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         shared_servers.begin_run()
 
 
@@ -93,7 +94,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Pause the garbage collector, which takes a fifth of the time and frees nothing."""
+    """Pause the garbage collector during collection, because it would take a fifth of the time and free
+    nothing.
+    """
     gc.disable()
     try:
         return (yield)

@@ -14,8 +14,8 @@ _PORTS_PER_WORKER = 2_500
 def find_free_port() -> int:
     """Return a free loopback port, which no other call in this test run returns.
 
-    The port lies below the ephemeral range, in a range of this worker's own, because it may be opened only
-    seconds later, and reopened after a crash.
+    The port is below the ephemeral range, and in a range that only this worker uses, because a server may
+    open it only seconds later, and reopen it after a crash.
     """
     return next(_free_ports)
 

@@ -31,7 +31,7 @@ class ReceivedSpan:
 
 @dataclass
 class Receiver:
-    """The telemetry received so far. `headers` contains the headers of every request."""
+    """A receiver of telemetry. `headers` contains the headers of every request received."""
 
     url: str
     headers: list[Mapping[str, str]] = field(default_factory=list)

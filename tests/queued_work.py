@@ -1,4 +1,4 @@
-"""Helpers that perform queued work immediately, in place of the queue functions of the app."""
+"""Helpers that perform queued work immediately, instead of the app's queue functions."""
 
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask

@@ -1,7 +1,7 @@
 """The app with the samples in this process: HTTP API on loopback, orchestrations on the local executor.
 
-Stores and indexes are those of `tests.world`; the models are the local model server's. Blob and queue
-triggers don't fire: a file uploaded through the API is ingested, one written to storage isn't.
+It uses the stores and indexes of `tests.world`, and the models of the local model server. Blob and queue
+triggers don't fire: a file uploaded through the API is ingested, and a file written to storage isn't.
 """
 
 import asyncio

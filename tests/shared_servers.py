@@ -1,8 +1,8 @@
 """Servers that all workers of a pytest run share.
 
-The first worker that asks for a server starts it, behind a lock file; the others read its ports from a record
-in the folder of the run. The controller stops the servers after its workers have ended, so a server may
-outlive the worker that started it.
+The first worker that requests a server starts it while it holds a lock file. The others read its ports from a
+record in the folder of the run. The controller stops the servers after its workers have ended, so a server
+may outlive the worker that started it.
 """
 
 import json
@@ -22,8 +22,8 @@ from filelock import FileLock
 from local.child_process import ChildProcess
 
 STOP_TIMEOUT_S = 10.0
-_FOLDER = "GROUNDWORK_TEST_RUN"  # the environment variable through which workers learn the folder
-_started: list[ChildProcess] = []  # keeps Popen objects alive: one that is collected early warns
+_FOLDER = "GROUNDWORK_TEST_RUN"  # the environment variable with the folder of the run
+_started: list[ChildProcess] = []  # keeps Popen objects alive, which warn if collected early
 
 Start = Callable[[Path], tuple[ChildProcess, list[int]]]
 """Starts a server with its data in a folder; returns it with its ports once they accept connections."""
@@ -43,7 +43,7 @@ def end_run() -> None:
 
 
 def ports_of(name: str, start: Start) -> list[int]:
-    """Return the ports of the server with this name. The first worker that needs the server starts it."""
+    """Return the ports of the server with this name, and start the server if no worker has done so."""
     folder = Path(os.environ[_FOLDER])
     record = folder / f"{name}.json"
     with FileLock(folder / f"{name}.lock"):

@@ -166,7 +166,7 @@ async def add_document(
         "upload_date": UPLOADED,
         "summary_brief": f"About {doc_id}.",
         "status": "ready",
-        "version": 0,  # same version as that of blocks which tests write without one
+        "version": 0,  # the version of blocks that tests write without a version
         "access_control_list": tuple(readers),
     }
     document = DocumentRecord(**{**values, **record})

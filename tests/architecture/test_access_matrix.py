@@ -16,7 +16,7 @@ def test_no_tool_that_reads_documents_is_without_a_probe() -> None:
 
 
 def test_the_oracle_tells_people_apart() -> None:
-    """Each list opens its document to at least one person, and only `*` opens one to all."""
+    """Check that each access list, apart from three special cases, lets exactly one person read."""
     readers = {key: {name for name in PEOPLE if may_read(PEOPLE[name], PAPERS[key])} for key in PAPERS}
     assert readers["public"] == set(PEOPLE)
     assert readers["nobody"] == set()

@@ -1,4 +1,4 @@
-"""The catalogues behind the tables of docs/ list everything in the code, and nothing else."""
+"""The catalogues from which tables in docs/ are generated list everything in the code, and nothing else."""
 
 import ast
 import json
@@ -135,7 +135,9 @@ def test_stores_are_those_that_there_are() -> None:
 
 
 def test_names_of_stores_are_of_these_kinds() -> None:
-    """Stores of another kind would need a table in the page, and a comparison above."""
+    """Check that all names of stores belong to the known kinds. Another kind would need a table in the page
+    and a comparison above.
+    """
     plain = {name for name, value in vars(names).items() if isinstance(value, str) and name.isupper()}
     others = {name for name in plain if not name.endswith(("_TABLE", "_QUEUE"))}
     assert others == {"DOCUMENTS", "RUN_LOG", "WORK"}

@@ -1,4 +1,6 @@
-"""Orchestrator generators decide the same on every replay: they contain nothing that differs between runs."""
+"""Orchestrator generators decide the same on every replay, because they use nothing that differs between
+runs.
+"""
 
 import ast
 from pathlib import Path

@@ -56,7 +56,7 @@ def span_attributes() -> set[str]:
             continue
         constants = (node.value for node in ast.walk(parse(path)) if isinstance(node, ast.Constant))
         names.update(text for text in constants if isinstance(text, str) and pattern.fullmatch(text))
-    return names - {"http.defect", "http.response.start"}  # an event of the log, one of ASGI
+    return names - {"http.defect", "http.response.start"}  # an event of the log, and an event of ASGI
 
 
 def test_every_attribute_of_a_span_is_documented() -> None:

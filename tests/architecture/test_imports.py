@@ -1,4 +1,6 @@
-"""Imports go one way, without cycles, and pure modules stay pure (docs/architecture.md)."""
+"""Imports follow the layers, without cycles, and pure modules import no impure module
+(docs/architecture.md).
+"""
 
 import ast
 import logging

@@ -1,7 +1,7 @@
 """Values that the app stored, or sent across a durable boundary, are parsed leniently: unknown fields are
 ignored.
 
-So the version before an upgrade can read what a newer one wrote (docs/operate.md, "Upgrade").
+The version before an upgrade can therefore read data of the newer version (docs/operate.md, "Upgrade").
 """
 
 import re

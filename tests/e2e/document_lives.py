@@ -89,7 +89,7 @@ class Lives:
                 listed = await _is_listed(services, name)
                 after = self.promised.get(name)
                 if after is None:
-                    continue  # The deletion of the document started during the search.
+                    continue  # the deletion of the document started during the search
                 whole = any(all(text in found for text in one.sentences) for one in before | after)
                 assert whole, f"{name} was not whole in the index: {found!r}"
                 assert listed, f"{name} was not in the list"

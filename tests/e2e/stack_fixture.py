@@ -41,7 +41,7 @@ class SharedStack(LocalStack):
                 return
             try:
                 self.start_host()
-            except StackError:  # The current test fails, and the next test tries again.
+            except StackError:  # the current test fails, and the next test tries again
                 self.kill_host()
                 self._is_host_due = True
                 raise

@@ -27,7 +27,7 @@ QUESTION = "How many days of annual leave do employees have?"
 SETTINGS = {
     "WEBSITE_AUTH_ENABLED": "True",
     "WEBSITE_SITE_NAME": "groundwork",
-    "DEV_TOKEN_SECRET": "",  # A hosted app refuses to start with this setting.
+    "DEV_TOKEN_SECRET": "",  # a hosted app refuses to start with this setting
     "GROUP_CACHE_S": "1",
 }
 

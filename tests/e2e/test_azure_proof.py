@@ -13,7 +13,7 @@ from tests.architecture.source_tree import ROOT
 from tests.e2e.teams.browser import find_chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1500)]
-SKIPPED_HERE = {"scores"}  # The local search server does not return the parts of a score.
+SKIPPED_HERE = {"scores"}  # the local search server does not return the parts of a score
 
 
 def prove(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

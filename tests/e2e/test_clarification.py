@@ -131,6 +131,6 @@ def test_a_run_that_writes_is_cancelled_and_writes_nothing_more(stack: LocalStac
         assert anna.post(f"/runs/{run_id}/cancel").json()["status"] == "cancelled"
         ended = read(stack, run_id)
         assert ended[-1].data["type"] == "RunCancelledError"
-        time.sleep(3)  # The model would need more time than that to finish.
+        time.sleep(3)  # the model would need more time than that to finish
         assert [event.frame for event in read(stack, run_id)] == [event.frame for event in ended]
         assert anna.get(f"/runs/{run_id}").json()["status"] == "cancelled"

@@ -15,7 +15,7 @@ from tests.e2e.stack_client import ask, client_of, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-QUIET_S = 1.0  # Data recorded after the last event of a run arrives within some hundredths of a second.
+QUIET_S = 1.0  # data recorded after the last event of a run arrives within some hundredths of a second
 WORDS = "The drawing on page 4 was what I needed."
 
 

@@ -25,7 +25,7 @@ from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 OLD, ALIAS = "content-blocks", "content"
-SETTLE_S = KEPT_S + 2  # The local server answers in milliseconds, and its aliases take effect at once.
+SETTLE_S = KEPT_S + 2  # the local server answers in milliseconds, and its aliases take effect at once
 
 
 class AdoptedStack(LocalStack):

@@ -90,7 +90,7 @@ def test_more_calls_than_allowed_are_refused_until_one_comes_back(strict: LocalS
         assert refused.headers["ratelimit-remaining"] == "0"
         wait_s = int(refused.headers["retry-after"])
         assert 1 <= wait_s <= 3
-        assert client.get("/threads").status_code == 200  # Cheap requests are not counted.
+        assert client.get("/threads").status_code == 200  # cheap requests are not counted
         assert other.post("/search", json=query).status_code == 200
         time.sleep(wait_s)
         assert client.post("/search", json=query).status_code == 200

@@ -57,7 +57,7 @@ def document(plain: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> dic
 def test_a_document_is_described_and_its_figure_captioned_by_the_model(
     plain: LocalStack, document: dict[str, Any]
 ) -> None:
-    wait_until_ended(plain, "tide-wheel.pdf")  # A second event for the file may have restarted its ingestion.
+    wait_until_ended(plain, "tide-wheel.pdf")  # a second event for the file may have restarted its ingestion
     with client_of(plain, ANNA) as anna:
         told = anna.get(f"/documents/{document['doc_id']}").json()
     assert (told["status"], told["warnings"]) == ("ready", [])

@@ -51,7 +51,7 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
 def test_a_new_app_is_found_to_work_and_one_without_its_search_is_not(tmp_path: Path) -> None:
     with LocalStack(settings_for(tmp_path / "stack"), environment=environment_without_model()) as stack:
         ready = httpx.get(f"{stack.base_url}/api/health/ready", timeout=HANG_GUARD_S)
-        assert ready.status_code == 503  # The app has no index yet.
+        assert ready.status_code == 503  # the app has no index yet
         done = after_deployment(stack, tmp_path)
         assert (done.returncode, done.stdout.count("\nok ")) == (0, 4), done.stdout + done.stderr
         assert "failed" not in done.stdout

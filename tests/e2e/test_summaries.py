@@ -127,5 +127,5 @@ def test_a_summary_is_cancelled_while_it_is_at_work(slow_stack: LocalStack, anna
     for _ in range(2):
         cancelled = anna.post(f"/summaries/{summary_id}/cancel")
         assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
-    time.sleep(3)  # Without the cancellation, the summary would have made progress.
+    time.sleep(3)  # without the cancellation, the summary would have made progress
     assert anna.get(f"/summaries/{summary_id}").json()["status"] == "cancelled"

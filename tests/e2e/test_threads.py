@@ -92,7 +92,7 @@ def test_a_thread_deleted_while_a_run_is_at_work_leaves_nothing_readable(
     ).json()
     assert anna.delete(f"/threads/{started['thread_id']}").status_code == 204
     eventually(lambda: anna.get(f"/runs/{started['run_id']}").status_code == 404)
-    time.sleep(3)  # Without the cancellation, the run would have ended.
+    time.sleep(3)  # without the cancellation, the run would have ended
     assert f"run-log/{started['run_id']}/answer.json" not in traces(stack, started["run_id"])
     assert f"runs/{started['run_id']}" not in traces(stack, started["run_id"])
     assert memories_of(anna, started["run_id"]) == []

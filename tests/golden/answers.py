@@ -35,7 +35,7 @@ async def next_questions(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def follow_up(stage: Stage) -> None:
-    """Ask a second question in the thread of the first."""
+    """Ask a follow-up question in the thread of an earlier question."""
     second = plan(standalone_question="What was the revenue in 2024?", **NO_DETAILS)
     stage.model.script(plan=[plan(), second], answer=[PROVED, REVENUE])
     first = await stage.ask(PRESSURE)
@@ -74,7 +74,7 @@ async def nothing_readable(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def listing(stage: Stage) -> None:
-    """Ask which documents there are."""
+    """Ask for a list of all documents."""
     stage.model.script(
         plan=[plan(query_type="LISTING", **NO_DETAILS)],
         answer=["<answer>There are two reports and a manual."],
@@ -84,7 +84,7 @@ async def listing(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def filtered_listing(stage: Stage) -> None:
-    """Ask for documents of one kind."""
+    """Ask for a list of the documents of one kind."""
     kind = [{"field": "document_type", "values": ["report"]}]
     stage.model.script(
         plan=[plan(query_type="METADATA_SEARCH", filters=kind, **NO_DETAILS)],
@@ -110,7 +110,7 @@ async def comparison(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def repaired_quotation(stage: Stage) -> None:
-    """Quote wrongly, then correctly when asked again."""
+    """Quote a wrong passage, then the correct passage when the app requests a repair."""
     wrong = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump is run at 15 bars."/>'
     right = {"number": 1, "doc_id": "manual", "quote": "The pump runs at 15 bar."}
     stage.model.script(plan=[plan()], answer=[wrong], repair=[{"quotations": [right]}])

@@ -38,7 +38,7 @@ EVIDENCE = {
 }
 DELEGATE = calls(("delegate", {"task": "Find the proof of the pressure.", "profile": "evidence_builder"}))
 AT_ONCE: dict[str, Any] = {"subagents_enabled": True, "subagents_child_retry_backoff_ms": 0}
-PAST_DEADLINE_S = 30.0  # longer than the 15 s that a sub-agent has
+PAST_DEADLINE_S = 30.0  # more than the 15 s in which a sub-agent must end
 
 
 @scenario(inline=True, **AT_ONCE)

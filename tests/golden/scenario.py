@@ -1,4 +1,4 @@
-"""The registry of scenarios, to which the modules with scenarios add theirs."""
+"""The registry of scenarios, in which each module with scenarios registers its own."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ class Scenario:
     """A scenario: a script that asks questions, with its settings.
 
     Attributes:
-        name: of its file in `streams/`.
-        drivers: those that give the same streams; the inline one can't wait for replies.
-        is_slow: whether it waits for a deadline; played by `make e2e` alone.
-        settings: that differ from the stage's.
-        parts: of the services; functions that make what replaces a field.
+        name: the name of its file in `streams/`.
+        drivers: the drivers that must produce the same streams. The inline driver can't wait for replies.
+        is_slow: whether it waits for a deadline. Slow scenarios run only with `make e2e`.
+        settings: the settings that differ from those of the stage.
+        parts: functions by field of the services, which create the replacements for these fields.
     """
 
     name: str
@@ -44,8 +44,8 @@ def scenario(
     """Register the decorated function as a scenario under its name.
 
     Args:
-        inline: whether it is played with the inline driver, too.
-        slow: whether it waits for a deadline.
+        inline: whether the scenario also runs with the inline driver.
+        slow: whether the scenario waits for a deadline.
     """
 
     def add(play: Play) -> Play:

@@ -1,4 +1,4 @@
-"""A chat model that follows a separate script for each role, whichever of its methods is called."""
+"""A chat model that follows a separate script for each role, for all of its methods."""
 
 import asyncio
 from collections import defaultdict
@@ -20,7 +20,7 @@ from shared.platform.language_models.models import (
 )
 from shared.platform.telemetry import report_usage
 
-PIECE_CHARS = 7  # so that words and tags are split anywhere
+PIECE_CHARS = 7  # small, so that words and tags are split anywhere
 # Every call reports the same usage, so that prompts can change without changing the tokens of an answer.
 USAGE = ModelUsage(input_tokens=900, output_tokens=100)
 TOKENS = USAGE.input_tokens + USAGE.output_tokens
@@ -44,8 +44,8 @@ class RoleModel(ChatModel):
     the role `report`.
 
     Attributes:
-        prompts: role and text of each call so far.
-        hanging: set while a call waits for a reply that never comes.
+        prompts: role and text of each previous call.
+        hanging: set while a call waits for a reply that never arrives.
     """
 
     def __init__(self) -> None:

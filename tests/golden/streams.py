@@ -1,8 +1,8 @@
 """Formats server-sent events as text that is the same for equal runs and easy to compare. Pure.
 
-Ids of runs and threads, times, durations and signatures are replaced by placeholders. Two things that depend
-on timing are put in order: pieces of text that follow each other are joined, and the events of sub-agents
-that work at the same time are sorted by sub-agent. Everything else stays as it was sent.
+Ids of runs and threads, times, durations and signatures are replaced by placeholders. Differences in timing
+are removed: consecutive pieces of text are joined, and the events of concurrent sub-agents are sorted by
+sub-agent. Everything else is unchanged.
 """
 
 import json
@@ -37,7 +37,7 @@ def frames_of(stream: str) -> list[Frame]:
     """Parse a stream of server-sent events. Comments are skipped.
 
     Raises:
-        AssertionError: the ids are not 1, 2, 3, ..., or a block is no event.
+        AssertionError: The ids are not 1, 2, 3, ..., or a block isn't an event.
     """
     blocks = [block for block in stream.split("\n\n") if block and not block.startswith(":")]
     frames = []

@@ -1,6 +1,6 @@
 """The event streams of complete questions must equal the golden files.
 
-`make golden` writes the files anew after an intended change; review the difference like code.
+`make golden` rewrites the files after an intended change. Review the differences like code.
 """
 
 import difflib
@@ -14,7 +14,8 @@ from tests.golden import answers, delegations, dialogues, failures, tools
 from tests.golden.scenario import SCENARIOS, Scenario
 from tests.golden.stage import Driver, open_stage
 
-_MODULES = (answers, delegations, dialogues, failures, tools)  # importing them declares the scenarios
+# Importing these modules registers their scenarios.
+_MODULES = (answers, delegations, dialogues, failures, tools)
 _FOLDER = Path(__file__).parent / "streams"
 
 

@@ -56,7 +56,7 @@ async def second_search(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def parallel_calls(stage: Stage) -> None:
-    """Call two tools concurrently, one with invalid arguments and one that doesn't exist."""
+    """Call two tools concurrently: an existing tool with invalid arguments, and a tool that doesn't exist."""
     both = calls(
         ("rag_semantic_search", {"query": "revenue", "top_k": "many"}),
         ("delete_all", {}),

@@ -68,8 +68,8 @@ class Compiler:
         return snapshot
 
     def graph(self, path: Path) -> dict[str, set[str]]:
-        """Return the dependencies of each module or resource of a file: the names of those that must be
-        created before it.
+        """Return the names of the modules or resources that must be created before each module or resource of
+        a file.
         """
         answer = self._call("getDeploymentGraph", path=str(path))
         before: dict[str, set[str]] = {node["name"]: set() for node in answer["nodes"]}

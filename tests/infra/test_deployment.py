@@ -59,7 +59,7 @@ REQUIRED_VALUES: dict[str, dict[str, object]] = {
     "Microsoft.Web/sites": {
         "kind": "functionapp,linux",
         "identity.type": "UserAssigned",
-        "tags.azd-service-name": "api",  # identifies the app for azd
+        "tags.azd-service-name": "api",  # azd finds the app by this tag.
         "properties.httpsOnly": True,
         "properties.siteScopedCertificatesEnabled": True,
         "properties.siteConfig.minTlsVersion": "1.2",
@@ -130,7 +130,7 @@ FORBIDDEN_SETTINGS = {
     "FUNCTIONS_WORKER_RUNTIME",
     "FUNCTIONS_WORKER_RUNTIME_VERSION",
     "FUNCTIONS_MAX_HTTP_CONCURRENCY",
-    "PYTHON_ISOLATE_WORKER_DEPENDENCIES",  # the host then finds no functions
+    "PYTHON_ISOLATE_WORKER_DEPENDENCIES",  # with this setting, the host finds no functions
     "SCM_DO_BUILD_DURING_DEPLOYMENT",
     "WEBSITE_CONTENTAZUREFILECONNECTIONSTRING",
     "WEBSITE_CONTENTOVERVNET",
@@ -189,7 +189,7 @@ def test_both_roots_compile_without_a_diagnostic(templates: Templates) -> None:
 def test_every_module_is_deployed(templates: Templates) -> None:
     used = {name.rpartition("/")[2] for name in re.findall(r"'((?:modules/)?[\w-]+\.bicep)'", sources())}
     modules = {path.name for path in (BICEP / "modules").iterdir()}
-    assert modules - used == {"event-subscriptions.bicep"}  # deployed by the hook
+    assert modules - used == {"event-subscriptions.bicep"}  # this module is deployed by the hook
     assert len(templates) == 2
 
 
@@ -204,7 +204,7 @@ def test_every_parameter_and_output_has_a_description(templates: Templates) -> N
                 continue
             for name, declared in group.items():
                 if "type" not in declared and "$ref" not in declared:
-                    continue  # an argument of a module
+                    continue  # the parameter belongs to a module that is called here
                 begin = ("Optional. " if "defaultValue" in declared else "Required. ") * (
                     kind == "parameters"
                 )
@@ -259,10 +259,11 @@ def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
         for name in ("deploy", "search"):
             principal = name if f"id-{name}-" in properties["principalId"] else principal
         wanted = ("User", "ServicePrincipal") if principal == "deployer" else ("ServicePrincipal",)
-        # without it, a role assignment may fail while the identity is being replicated
+        # Without a principal type, a role assignment may fail while the identity is being replicated.
         assert properties["principalType"] in wanted
         role = properties["roleDefinitionId"].rpartition("/")[2]
-        for part in (scope, properties["principalId"].strip("[]"), role):  # else two could be one
+        # Otherwise, two assignments could get the same name.
+        for part in (scope, properties["principalId"].strip("[]"), role):
             assert part in one["name"] or not one["name"].startswith("["), one["name"]
         start = re.sub(r"[a-z0-9]{13}$", "", scope)
         found.setdefault(principal, set()).add((start, ROLES[role]))
@@ -277,7 +278,8 @@ def test_everybody_has_the_roles_they_need_and_no_other(deployments: Deployments
     assert whole == {"app": APP_ROLES | optional, **always, "deployer": DEPLOYER_ROLES}
     assert pipeline["deployer"] == DEPLOYER_ROLES
     text = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
-    assert dict(re.findall(r"'([0-9a-f-]{36})' // (.+)", text)) == ROLES  # the name stands beside the id
+    # In the Bicep file, a comment next to each id contains the name of the role.
+    assert dict(re.findall(r"'([0-9a-f-]{36})' // (.+)", text)) == ROLES
 
 
 @pytest.mark.attack("roles")
@@ -309,7 +311,7 @@ def test_settings_are_those_of_the_app_or_of_the_platform(deployment: Deployment
     assert own - PLATFORM_SETTINGS - fields.keys() == set()
     assert own & (FORBIDDEN_SETTINGS | FOR_DEVELOPMENT) == set()
     secrets = [name for name in own - PLATFORM_SETTINGS if not fields[name].repr]
-    assert secrets == ["OWNER_ID_KEY"]  # grants no access by itself
+    assert secrets == ["OWNER_ID_KEY"]  # this secret grants no access by itself
     assert "AccountKey" not in str(deployment.settings)
     for connection in ("AzureWebJobsStorage", "DocumentsStorage"):
         assert deployment.settings[f"{connection}__credential"] == "managedidentity"
@@ -379,15 +381,15 @@ def test_who_is_let_in_without_signing_in_proves_it_otherwise(deployment: Deploy
     routes = {route.removeprefix("GET ") for route in WITHOUT_IDENTITY}
     anonymous = {f"/api/{route}" for route in routes if "{asset}" not in route}
     anonymous |= {f"/api/docs/{name}" for name in api_page.ASSETS}
-    anonymous |= {"/web", *(f"/web/assets/{name}" for name in site.ASSETS)}  # it leads to the sign-in
-    # A token of the bot's channel; a key in the address.
+    anonymous |= {"/web", *(f"/web/assets/{name}" for name in site.ASSETS)}  # leads to the sign-in
+    # The bot's route requires a token of the channel, and the webhook requires a key in the URL.
     assert set(validation["excludedPaths"]) == anonymous | {"/api/messages", "/runtime/webhooks/blobs"}
 
 
 def test_people_sign_in_by_code_flow_without_a_secret(deployment: Deployment) -> None:
     provider = deployment.config("authsettingsV2")["identityProviders"]["azureActiveDirectory"]
     setting = provider["registration"]["clientSecretSettingName"]
-    assert setting == "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"  # no secret: the platform takes the identity
+    assert setting == "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"  # not a secret: the platform uses the identity
     assert deployment.settings[setting] == deployment.settings["AZURE_CLIENT_ID"]
 
 
@@ -450,7 +452,7 @@ def test_on_a_private_network_nothing_but_the_app_is_public(deployments: Deploym
         "Microsoft.DurableTask/schedulers": ("scheduler",),
     }
     wanted = {(resource["name"], group) for resource in resources for group in services[resource["type"]]}
-    # The account of the package holds blobs alone.
+    # The storage account of the package contains only blobs.
     assert reached == {one for one in wanted if not one[0].startswith("stcode") or one[1] == "blob"}
     groups = private.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     of_models = next(one for one in groups if "pep-openai/" in one["name"])
@@ -476,7 +478,7 @@ def test_fixed_costs_can_be_switched_off(deployments: Deployments) -> None:
 def test_what_the_next_deployment_must_know_is_kept(deployments: Deployments) -> None:
     again, kept, new = (deployments[name] for name in ("host_name_again", "budget_kept", "everything"))
     (bound,) = again.of("Microsoft.Web/sites/hostNameBindings")
-    assert bound["properties"]["sslState"] == "SniEnabled"  # never without its certificate again
+    assert bound["properties"]["sslState"] == "SniEnabled"  # a later deployment must keep the certificate
     assert len(new.of("Microsoft.Web/sites/hostNameBindings")) == 2
     assert kept.outputs["CUSTOM_HOST_NAME_BOUND"] == "answers.contoso.com"  # an existing binding is kept
     (budget,) = kept.of("Microsoft.Consumption/budgets")
@@ -493,8 +495,8 @@ def test_what_must_be_there_before_is_made_before(compiler: Compiler, templates:
     assert graph["functionApp"] >= {
         "roles",
         "privateEndpoints",
-    }  # it reads its package and keys when it starts
-    assert graph["hostName"] >= {"auth"}  # the platform refuses two changes of one app at the same time
+    }  # it reads its package and keys at startup
+    assert graph["hostName"] >= {"auth"}  # the platform rejects concurrent changes of one app
     app = compiler.graph(BICEP / "modules/function-app.bicep")
     assert "settings" in app["noFtp"]
     assert "noFtp" in app["noBasicScm"]
@@ -521,5 +523,5 @@ def test_parsers_get_their_share_of_the_memory_and_the_disk_that_instances_have(
     memory_mb = site["properties"]["functionAppConfig"]["scaleAndConcurrency"]["instanceMemoryMB"]
     assert int(deployment.settings["INSTANCE_MEMORY_MB"]) == memory_mb
     field = setting_fields()["MAX_DOCUMENT_BYTES"]
-    # A quarter is left for figures and texts.
+    # A quarter of the disk is left for figures and texts.
     assert COPIES * int(field.default) <= 0.75 * TEMPORARY_DISK_BYTES

@@ -1,4 +1,6 @@
-"""Files that azd reads, and queries of charts and alerts: everything they name exists. Needs no compiler."""
+"""Files that azd reads, and queries of charts and alerts: every name that they use exists. Needs no
+compiler.
+"""
 
 import json
 import re
@@ -22,9 +24,10 @@ KEPT = {"BUDGET_START_DATE": "budgetStartDate", "CUSTOM_HOST_NAME_BOUND": "bound
 
 def test_every_parameter_can_be_set_by_a_variable() -> None:
     declared = set(re.findall(r"^param (\w+)", MAIN, re.MULTILINE))
-    assert declared - PARAMETERS.keys() == {"thisMonth"}  # the clock
+    assert declared - PARAMETERS.keys() == {"thisMonth"}  # the current time
     assert PARAMETERS.keys() - declared == set()
-    # Without defaults: azd omits variables that are not set, so that defaults are only defined in main.bicep.
+    # No parameter has a default here. azd omits variables that are not set, so that only main.bicep defines
+    # defaults.
     assert [one for one in PARAMETERS.values() if not re.fullmatch(r"\$\{[A-Z_]+\}", one["value"])] == []
     assert len({one["value"] for one in PARAMETERS.values()}) == len(PARAMETERS)
 

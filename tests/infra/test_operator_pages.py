@@ -1,4 +1,4 @@
-"""The pages for operators name what is deployed: parameters, alerts, outputs, settings and roles."""
+"""The pages for operators name every parameter, alert, output, setting and role of the deployment."""
 
 import json
 import re
@@ -99,7 +99,7 @@ def test_what_azd_is_asked_for_is_an_output() -> None:
     outputs = set(re.findall(r"^output (\w+)", MAIN, re.MULTILINE))
     asked = set(re.findall(r"azd env get-value (\w+)", TEXT))
     assert asked
-    assert asked <= outputs | {"AUTH_CLIENT_ID"}  # the registration's script sets it
+    assert asked <= outputs | {"AUTH_CLIENT_ID"}  # the registration script sets AUTH_CLIENT_ID
 
 
 def test_settings_that_the_page_names_are_settings() -> None:

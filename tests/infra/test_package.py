@@ -1,4 +1,4 @@
-"""The deployed package contains the whole app, and nothing generated or stored on this machine."""
+"""The deployed package contains the whole app, and no generated or local files."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ OF_THIS_MACHINE = (
 
 @pytest.fixture
 def kept(tmp_path: Path) -> list[str]:
-    """Return the files that .funcignore keeps, among tracked files and some untracked ones, using git's rules
+    """Return the files that .funcignore keeps, among tracked files and some untracked files, by git's rules
     for such patterns.
     """
     shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")

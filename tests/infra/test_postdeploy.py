@@ -1,4 +1,4 @@
-"""The hook after a deployment. Stand-ins of `az`, `python3` and `sleep` record their calls."""
+"""The hook that runs after a deployment. Replacements for `az`, `python3` and `sleep` record their calls."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ OUTPUTS = {
 }
 SUBSCRIPTION = "subscription-of-azd"
 """azd tells it to its hooks; the Azure CLI may have another one for its default."""
-# Each call adds a line. The file named after the program contains how often it fails first.
+# Each call adds a line. The file named after the program contains the number of initial calls that fail.
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$*" in

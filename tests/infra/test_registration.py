@@ -1,4 +1,6 @@
-"""The script that registers the app. Stand-ins of `az` and `azd` record their calls."""
+"""The script that registers the app in Microsoft Entra ID. Replacements for `az` and `azd` record their
+calls.
+"""
 
 import json
 import os
@@ -21,7 +23,8 @@ DEPLOYED = {
     "AZURE_TENANT_ID": "tenant-1",
     "OWNER_ID_KEY": "kept",
 }
-# A call is a line of JSON. `azd` knows the variables of ENV; `az` answers queries by their kind.
+# Each call is recorded as a line of JSON. `azd` returns the variables in ENV, and `az` answers queries by
+# their kind.
 STAND_IN = """#!{python}
 import json, os, sys
 call = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
@@ -111,7 +114,7 @@ def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
     assert allowed["api"]["oauth2PermissionScopes"] == scopes
     (cli,) = allowed["api"]["preAuthorizedApplications"]
     assert cli["delegatedPermissionIds"] == [scopes[0]["id"]]
-    assert not any("id-token" in part for call in calls for part in call)  # no implicit flow
+    assert not any("id-token" in part for call in calls for part in call)  # the implicit flow is not enabled
 
 
 def test_after_it_people_can_sign_in_without_a_secret(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots of four deployments: a change of infra/bicep shows what it changes in Azure.
+"""Snapshots of four deployments, which show how a change of infra/bicep affects the resources in Azure.
 
 `make infra-check SNAPSHOTS=write` writes them; read the difference before you commit it.
 """

@@ -1,5 +1,5 @@
-"""GitHub's workflows, which don't run here: they call existing commands, like .ci/run,
-and contain no secret.
+"""GitHub's workflows, checked without running them: they call existing commands, including all commands of
+.ci/run, and contain no secret.
 """
 
 import re
@@ -80,7 +80,7 @@ def test_one_action_is_one_commit_in_both() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_workflow_holds_or_reads_a_credential(name: str) -> None:
-    text = text_of(name).replace("${{ secrets.OWNER_ID_KEY }}", "")  # grants no access by itself
+    text = text_of(name).replace("${{ secrets.OWNER_ID_KEY }}", "")  # this secret grants no access by itself
     assert not re.search(r"secrets\.|password|client-secret|creds:|AZURE_CREDENTIALS", text)
     identified = [
         job

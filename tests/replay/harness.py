@@ -118,7 +118,7 @@ class _Simulation:
         self._script = script
         self._recording = Recording(instance_id, json.dumps(given))
         self._now_s = 0.0
-        self._numbers = itertools.count()  # of tasks, as SDK and host both count them
+        self._numbers = itertools.count()  # of tasks, counted in the same way by SDK and host
         self._order = itertools.count()  # of events at the same instant
         self._due: list[tuple[float, int, JsonObject]] = []
         self._open: dict[int, OpenTask] = {}
@@ -162,7 +162,7 @@ class _Simulation:
         return state
 
     def _settle(self, arrived: JsonObject) -> None:
-        """Close the task that the event ends. A task with retries continues under the next sequence
+        """Close the task that the event completes. A task with retries continues under the next sequence
         number.
         """
         number = arrived.get("TaskScheduledId", arrived.get("TimerId"))
@@ -199,7 +199,7 @@ class _Simulation:
         self._open[number] = task
         scheduled = {"EventId": number, "Name": task.name, "Input": task.input_json}
         self._recording.history.append(event(task.scheduled_event, self._now_s, **scheduled))
-        # Cancelled in the episode that created it: it has a sequence number but isn't open.
+        # The task was cancelled in the episode that created it. It has a sequence number but isn't open.
         if task.is_cancelled:
             del self._open[number]
             return

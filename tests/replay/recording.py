@@ -1,5 +1,5 @@
-"""Recorded histories. They are replayed with the current code, to ensure that it can continue running
-instances.
+"""Recorded histories of orchestrations. They are replayed with the current code, to ensure that it can
+continue running instances.
 
 A recording is JSON: the history, and after which events which state came back. It holds no code and no class
 names.
@@ -52,10 +52,10 @@ def recorded_orchestrator(path: Path) -> str:
 
 
 def replay_recording(path: Path, orchestrator: Any) -> None:
-    """Replay every episode of a recording with the current code. Fail if a state differs.
+    """Replay every episode of a recording with the current code, and fail if a state differs.
 
     Raises:
-        NonDeterminismError: the code now answers otherwise: an instance begun before would break.
+        NonDeterminismError: The current code behaves differently, so running instances would break.
     """
     document = json.loads(path.read_text(encoding="utf-8"))
     handler = Handler(orchestrator)

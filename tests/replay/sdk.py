@@ -23,7 +23,9 @@ class PayloadError(AssertionError):
 
 
 class Handler:
-    """A handler for one orchestrator: a generator function, or one that a DFApp or Blueprint decorated."""
+    """A handler for one orchestrator, which is a generator function or the result of a decorator of DFApp or
+    Blueprint.
+    """
 
     def __init__(self, orchestrator: Any) -> None:
         function = getattr(orchestrator, "_function", None)
@@ -35,8 +37,8 @@ class Handler:
         """Return the orchestrator's state after a history.
 
         Raises:
-            NonDeterminismError: a second replay of the same history gave another state.
-            PayloadError: the output or the custom status is too large or no plain JSON.
+            NonDeterminismError: A second replay of the same history returned a different state.
+            PayloadError: The output or the custom status is too large or isn't plain JSON.
         """
         body = trigger(history, instance_id, input_json)
         first, second = self._run(body), self._run(body)
@@ -48,11 +50,12 @@ class Handler:
 
     def _run(self, body: str) -> JsonObject:
         with warnings.catch_warnings():
-            # The durable SDK names no types, for which azure-functions warns once per process.
+            # The durable SDK passes no types, and azure-functions warns about that once per process.
             warnings.filterwarnings("ignore", message=".*df_(loads|dumps) was called without expected_type")
             try:
                 text = self._handle(body)
-            except Exception as error:  # the SDK wraps any exception of the orchestrator
+            # the SDK wraps exceptions of the orchestrator
+            except Exception as error:
                 _, found, text = str(error).partition(ERROR_LABEL)
                 if not found:
                     raise

@@ -1,4 +1,4 @@
-"""Tasks that an orchestrator has started: what they call, how they end, and how they are retried."""
+"""Tasks that an orchestrator has started: the function called, the completion, and retries."""
 
 import json
 from dataclasses import dataclass, replace
@@ -67,7 +67,8 @@ class OpenTask:
         return now_s if is_last else now_s + options["firstRetryIntervalInMilliseconds"] / 1000
 
     def following(self, *, failed: bool) -> "OpenTask | None":
-        """Return the task that follows this one under the next sequence number, or None if there is none.
+        """Return the task that continues this task under the next sequence number, or None if the task is
+        complete.
 
         Source: RetryAbleTask of azure-functions-durable: failure -> timer -> attempt …, and one more timer at
         the end.
@@ -81,7 +82,7 @@ class OpenTask:
         return None
 
     def ended(self, number: int, at_s: float, result_json: str, failure: str | None) -> JsonObject:
-        """Return the history event that ends an activity or a child."""
+        """Return the history event that completes an activity or a child."""
         completed, failed = (
             (EventType.CHILD_COMPLETED, EventType.CHILD_FAILED)
             if self.is_child

@@ -1,4 +1,4 @@
-"""`answer_question` on a virtual clock: the same actions on every replay, an end whatever happens."""
+"""`answer_question` on a virtual clock: the actions are the same on every replay, and every run ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +49,7 @@ def answering(answers: dict[str, Observation | Reply]) -> Callable[[Any], object
 
 
 def ask(*events: RaisedEvent, **changes: Observation | Reply) -> Run:
-    """Run a question; `tests.replay.test_answer_question.ask(...).record(...)` makes a history."""
+    """Run a question. To record a history, call `record` on the result of this function."""
     script = Script(activities={"perform_step": answering({**GOOD, **changes})}, events=events)
     return simulate(answer_question, {"run_id": "instance-1"}, script)
 
@@ -90,7 +90,7 @@ def test_input_may_be_text() -> None:
 
 
 DAY_S = 86400.0
-# The SDK's own remark on an event that is not awaited yet.
+# The SDK warns about an event that is not awaited yet.
 early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
 AMBIGUOUS: dict[str, Observation] = {
     "prepare": UserAsked(
@@ -104,7 +104,8 @@ def test_a_run_waits_for_days_and_goes_on_with_the_answer() -> None:
     run = ask(RaisedEvent("answered-1", {}, at_s=2 * DAY_S), **AMBIGUOUS)
     assert kinds(run) == ["prepare", "take_answer", "turn", "commit_answer"]
     assert not taken(run)["timed_out"]
-    assert run.finished_after_s == 2 * DAY_S  # the timer was cancelled: an open one would hold the run
+    # The timer was cancelled. An open timer would keep the run from completing.
+    assert run.finished_after_s == 2 * DAY_S
     assert run.left_open == []
 
 

@@ -1,4 +1,6 @@
-"""`answer_question` with sub-agents on a virtual clock: raced as child orchestrations, ended when late."""
+"""`answer_question` with sub-agents on a virtual clock: children race against a deadline, and late children
+are terminated.
+"""
 
 from typing import Any
 
@@ -29,7 +31,9 @@ def done(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
-    """Run a question whose writing step first decides as given, then delegates, then writes."""
+    """Run a question whose writing step first returns the observations `decided`, then delegates, then writes
+    the answer.
+    """
     observations = iter((*decided, chosen(len(replies)), GOOD["turn"]))
 
     def perform_step(given: Any) -> object:
@@ -62,7 +66,7 @@ def test_the_answer_is_written_when_the_sub_agents_have_ended() -> None:
     run = delegated("done", "done")
     assert names(run) == [*BEFORE, "run_sub_agent", "run_sub_agent", "turn", "commit_answer"]
     assert run.output == {"outcome": "completed", "abstained": False}
-    assert run.finished_after_s == 0  # no timer holds it back
+    assert run.finished_after_s == 0  # no open timer delays the end
     assert run.left_open == []
 
 

@@ -1,4 +1,6 @@
-"""`document_summary` and its children on a virtual clock: an end whatever children and model do."""
+"""`document_summary` and its children on a virtual clock: every run ends, whatever the children and the model
+do.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +33,7 @@ Answer = Observation | Reply | Callable[[Any], Observation | Reply]
 
 
 def answering(answers: dict[str, Answer]) -> Callable[[Any], object]:
-    """Return an activity that answers each kind of action."""
+    """Return an activity with a reply for each kind of action."""
 
     def perform_step(given: Any) -> object:
         answer = answers[given["action"]["kind"]]
@@ -50,7 +52,7 @@ def done(number: int) -> dict[str, Any]:
 
 
 def summarise(*children: object, at_once: int = 20, **changes: Answer) -> Run:
-    """Run the parent; `summarise(...).record("document_summary", …)` makes a history."""
+    """Run the parent. To record a history, call `record` on the result with the name "document_summary"."""
     chosen = DocumentsChosen(
         children=tuple(
             SubagentPlace(run_id="instance-1", path=f"s001c{number}") for number in range(len(children))
@@ -76,7 +78,7 @@ def summarise(*children: object, at_once: int = 20, **changes: Answer) -> Run:
 
 
 def document(**changes: Answer) -> Run:
-    """Run a child; `document(...).record("read_document", …)` makes a history."""
+    """Run a child. To record a history, call `record` on the result with the name "read_document"."""
     answers: dict[str, Answer] = {
         "open_document": DocumentOpened(window_count=3),
         "read_windows": WindowsRead(done=1),

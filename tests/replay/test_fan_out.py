@@ -1,4 +1,6 @@
-"""`race` on a virtual clock: children that end, fail, answer nonsense or are late; no timer stays open."""
+"""`race` on a virtual clock: children that succeed, fail, return invalid results or are late. No timer stays
+open.
+"""
 
 from collections.abc import Generator
 from datetime import timedelta
@@ -14,7 +16,7 @@ DEADLINE_S = 20
 
 
 def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-    """Race the requested number of children, then do something else."""
+    """Race the requested number of children, and then run an activity."""
     given = context.get_input()
     children = [
         Child("child", {"place": place}, f"{context.instance_id}:c{place}")
@@ -35,7 +37,9 @@ def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
 
 
 def raced(*replies: object, at_once: int | None = None, terminating: Reply | None = None) -> Run:
-    """Run `parent`. `replies` are those of each child; a list is used by consecutive executions."""
+    """Run `parent`. `replies` has an item for each child. A list contains the replies of the child's
+    consecutive executions.
+    """
 
     def child(given: Any) -> object:
         reply = replies[given["place"]]
@@ -90,7 +94,7 @@ def test_a_result_that_comes_while_the_late_are_ended_is_ignored() -> None:
 def test_a_termination_that_fails_costs_time_and_nothing_else() -> None:
     run = raced(answer(0, 30), answer(1, 1), terminating=Reply(failure="no client"))
     assert statuses(run) == ["late", "done"]
-    assert run.finished_after_s == 30  # the open-task rule: the host waits for the child
+    assert run.finished_after_s == 30  # the host waits for the open child
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_a_race_of_nobody_ends_at_once() -> None:
 
 
 def test_each_wave_is_one_step_for_the_host_and_no_task_is_sent_twice() -> None:
-    """Yielded tasks are not sent again, because the host would otherwise start children again."""
+    """Check that yielded tasks are not sent again, because the host would start their children again."""
     run = raced(answer(0, 1), answer(1, 2), answer(2, 3), at_once=2)
     (steps,) = run.recording.episodes[-1].state["actions"]
     kinds = [[part["actionType"] for part in step.get("compoundActions", [])] for step in steps]

@@ -1,4 +1,6 @@
-"""The harness itself: a sound orchestrator passes, an unsound one is caught, the clock orders events."""
+"""Tests of the harness: a correct orchestrator passes, rule violations are detected, and the clock orders
+events.
+"""
 
 import json
 import random
@@ -57,7 +59,8 @@ calls = {"count": 0}
 
 
 def changes_its_past(context: Context) -> Steps:
-    calls["count"] += 1  # each episode replays twice: from the second episode on, the first action differs
+    # Each episode is replayed twice, so the first action differs from the second episode on.
+    calls["count"] += 1
     yield context.call_activity("work", calls["count"] > 2)
     yield context.call_activity("work", None)
 
@@ -106,7 +109,7 @@ def race_script(child_s: float) -> Script:
     ("given", "child_s", "output", "finished_after_s", "left_open"),
     [
         ("abandon", 3, "in time", 3, []),  # the cancelled timer does not count
-        ("abandon", 60, "too late", 60, ["child"]),  # the open-task rule: the host waits for the child
+        ("abandon", 60, "too late", 60, ["child"]),  # the host waits for the open child
         ("terminate", 60, "too late", 10, []),
     ],
 )

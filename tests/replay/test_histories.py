@@ -1,4 +1,4 @@
-"""Recorded histories replay against today's generators: running instances survive a deployment."""
+"""Recorded histories replay with the current generators, so running instances survive a deployment."""
 
 from collections import Counter
 from pathlib import Path

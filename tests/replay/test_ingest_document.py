@@ -1,4 +1,6 @@
-"""`ingest_document` on a virtual clock: same actions on every replay, an end whatever the steps answer."""
+"""`ingest_document` on a virtual clock: the actions are the same on every replay, and every run ends,
+whatever the steps return.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -74,8 +76,8 @@ def names(run: Run) -> list[str]:
 
 
 def failing(times: int, failure: IngestFailure, then: IngestReply) -> Callable[[Any], IngestReply]:
-    """Return replies of one activity: failures first. They are counted by calls,
-    because replays make none.
+    """Return a reply function for an activity that fails the given number of times and then succeeds. Replays
+    don't call it.
     """
     calls = Counter[str]()
 

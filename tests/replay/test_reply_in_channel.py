@@ -1,4 +1,4 @@
-"""`reply_in_channel` on a virtual clock: one activity after the other, an end whatever happens."""
+"""`reply_in_channel` on a virtual clock: the activities run one after the other, and every run ends."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ END = TAKEN.model_copy(update={"kind": "end"})
 
 
 def reply(*following: ReplyStep | Reply, **given: Any) -> Run:
-    """Run a reply; `reply(...).record("reply_in_channel", …)` makes a history."""
+    """Run a reply. To record a history, call `record` on the result with the name "reply_in_channel"."""
     answers = list(following)
 
     def reply_step(payload: Any) -> object:

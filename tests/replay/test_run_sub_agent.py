@@ -27,7 +27,7 @@ Answer = TurnResult | Reply
 
 
 def work(*answers: Answer) -> Run:
-    """Run a child; `work(...).record("run_sub_agent", …)` makes a history."""
+    """Run a child. To record a history, call `record` on the result with the name "run_sub_agent"."""
     left = iter(answers)
 
     def perform_step(given: Any) -> object:

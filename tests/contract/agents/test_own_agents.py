@@ -95,7 +95,7 @@ async def test_calls_and_tokens_are_bounded(make_agent: MakeAgent) -> None:
         assert server.bodies == []
 
 
-@pytest.mark.e2e  # The shortest deadline is 5 s.
+@pytest.mark.e2e  # the shortest deadline is 5 s
 async def test_a_model_that_hangs_ends_within_the_deadline(make_agent: MakeAgent) -> None:
     async with ScriptedServer(Answer(delay_s=FOR_EVER_S)) as server:
         events = await told(make_agent(server, limits=AgentLimits(seconds=5)))

@@ -46,7 +46,7 @@ async def read(
 
 
 async def test_what_comes_in_pieces_is_one_blob(store: BlobStore, container: str) -> None:
-    part = bytes(range(256)) * 1000  # The block size is not a multiple of this size.
+    part = bytes(range(256)) * 1000  # the block size is not a multiple of this size
     written = await store.write_stream(container, "über/a 'b'.pdf", pieces(*[part] * 20))
     assert (written.size_bytes, written.content_type) == (len(part) * 20, "application/pdf")
     assert await store.properties(container, "über/a 'b'.pdf") == written

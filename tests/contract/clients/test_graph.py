@@ -164,7 +164,7 @@ async def test_what_passes_is_tried_again(
 async def test_what_does_not_pass_in_time_is_an_error_and_never_some_groups(
     connection: Connection[Any], graph: GraphServer
 ) -> None:
-    graph.troubles = [Trouble(), Trouble(429, {"Retry-After": "60"})]  # The fault concerns the second page.
+    graph.troubles = [Trouble(), Trouble(429, {"Retry-After": "60"})]  # the fault concerns the second page
     with pytest.raises(RateLimitError) as refusal:
         await directory(connection, graph).groups_of(MANY)
     assert refusal.value.retry_after_s == 60

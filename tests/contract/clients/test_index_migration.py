@@ -131,7 +131,7 @@ async def test_a_right_revoked_while_its_row_is_compared_stays_revoked(world: Wo
     assert await world.readers(world.new, 7) == ["boss"]
 
 
-@pytest.mark.e2e  # The migration waits for seconds, so that writes occur meanwhile.
+@pytest.mark.e2e  # the migration waits for seconds, so that writes occur meanwhile
 async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
     app, chance = world.app(), random.Random(7)
     state: dict[str, IndexRow] = await world.rows_of(world.old)
@@ -295,7 +295,7 @@ def test_the_wait_is_longer_than_any_write_of_before() -> None:
 async def test_versions_side_by_side_write_what_they_know(world: World) -> None:
     await world.admin().ensure_index(
         {**before(world.alias), "fields": [*before(world.alias)["fields"], _EXTRA]}
-    )  # The new version is deployed, and the previous version still writes.
+    )  # the new version is deployed, and the previous version still writes
     app = world.app()
     await app.upload([{**row(1), "extra": "new"}, {**row(2), "extra": "new"}])
     await app.merge([{"block_id": "b0001", "access_control_list": ["boss"]}])
@@ -338,7 +338,7 @@ async def test_steps_out_of_order_are_refused_and_do_nothing(world: World) -> No
         await world.migration(version=3).copy()
     await world.migration().switch()
     with pytest.raises(ConflictError, match="already"):
-        await world.migration().copy()  # This would overwrite rows of the current index with older rows.
+        await world.migration().copy()  # this would overwrite rows of the current index with older rows
     with pytest.raises(ConflictError, match="currently points to"):
         await world.migration().abandon()
     assert len(await world.rows_of(world.alias)) == ROWS

@@ -44,7 +44,7 @@ async def test_the_first_claim_of_a_key_stays(claims: IdempotencyStore) -> None:
     with pytest.raises(ConflictError):
         await claims.write("anna", "key", claim("two"))
     assert await claims.get("anna", "key") == first
-    await claims.write("ben", "key", claim("two"))  # Keys of different people don't conflict.
+    await claims.write("ben", "key", claim("two"))  # keys of different people don't conflict
     await claims.write("anna", STRANGE, claim("three"))
     await claims.write(STRANGE, STRANGE, claim("four"))
     found = await claims.get("anna", STRANGE)
@@ -82,7 +82,7 @@ async def test_what_is_used_up_is_kept_by_person(limits: UserLimitStore) -> None
     assert await limits.read("anna") == first
     assert await limits.read("ben") == UserLimits()
     with pytest.raises(ConflictError):
-        await limits.write("anna", state)  # This state was read before the first write.
+        await limits.write("anna", state)  # this state was read before the first write
     second = await limits.write("anna", first.model_copy(update={"slots": ()}))
     with pytest.raises(ConflictError):
         await limits.write("anna", first)
@@ -161,7 +161,7 @@ async def test_instances_share_calls(instances: list[Services]) -> None:
 
     began = time.monotonic()
     let_in = sum(await asyncio.gather(*(call(number) for number in range(30))))
-    assert 20 <= let_in <= min(29, 21 + (time.monotonic() - began) / 3)  # A call becomes available every 3 s.
+    assert 20 <= let_in <= min(29, 21 + (time.monotonic() - began) / 3)  # a call becomes available every 3 s
 
 
 @pytest.mark.contract

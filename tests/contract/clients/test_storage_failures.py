@@ -310,7 +310,7 @@ async def test_a_download_ends_and_leaves_no_file(connect: Connect, answer: Answ
         with pytest.raises(CallTimeoutError):
             await BlobStore(storage(server, connect).blobs, LIMITS).download("c", "a", tmp_path / "a")
         with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-            gc.collect()  # The SDK leaves a partially read connection open until it is garbage-collected.
+            gc.collect()  # the SDK leaves a partially read connection open until it is garbage-collected
     assert not (tmp_path / "a").exists()
 
 

@@ -40,7 +40,7 @@ async def test_what_is_written_is_read(control: ControlStore) -> None:
 async def test_who_read_before_another_wrote_is_refused(control: ControlStore) -> None:
     await control.write(ControlState(outcomes=(True,)))
     with pytest.raises(ConflictError):
-        await control.write(ControlState(outcomes=(False,)))  # This state was read before the first write.
+        await control.write(ControlState(outcomes=(False,)))  # this state was read before the first write
     read = await control.read()
     await control.write(read.model_copy(update={"outcomes": (True, True)}))
     with pytest.raises(ConflictError):
@@ -124,7 +124,7 @@ async def test_instances_that_race_never_have_more_at_work_than_allowed(
                 {name: datetime.now(UTC) + timedelta(seconds=300)},
                 datetime.now(UTC),
             )
-        except GroundworkError:  # The policy starts no sub-agent in this case.
+        except GroundworkError:  # the policy starts no sub-agent in this case
             too_busy += 1
             return
         if not allowed:

@@ -200,7 +200,7 @@ async def test_silence_ends_with_the_limit(slow: Answer, connect: Connect) -> No
     began = time.monotonic()
     with pytest.raises(CallTimeoutError):
         await answered(connect, slow, limits=CallLimits(timeout_s=0.3, max_retries=3))
-    assert time.monotonic() - began < 20  # The server is silent for 30 s.
+    assert time.monotonic() - began < 20  # the server is silent for 30 s
 
 
 async def test_a_wait_that_is_asked_for_never_goes_beyond_the_limit(connect: Connect) -> None:
@@ -208,7 +208,7 @@ async def test_a_wait_that_is_asked_for_never_goes_beyond_the_limit(connect: Con
     busy = Answer(status="429 Slow", headers={"retry-after": "60"})
     with pytest.raises(RateLimitError):
         await answered(connect, busy, limits=CallLimits(timeout_s=2, max_retries=3))
-    assert time.monotonic() - began < 30  # The response asks for a pause of a minute.
+    assert time.monotonic() - began < 30  # the response asks for a pause of a minute
 
 
 async def test_nobody_there_is_an_error_of_ours(connect: Connect) -> None:

@@ -61,7 +61,7 @@ async def test_the_id_of_an_ended_instance_is_taken_over(server: DurableServer) 
 
 
 async def test_of_several_starts_with_one_id_one_wins(server: DurableServer) -> None:
-    await server.status("nobody")  # The client opens its session with this call.
+    await server.status("nobody")  # the client opens its session with this call
     starts = [server.start("holds", "work", instance_id="one") for _ in range(5)]
     results = await asyncio.gather(*starts, return_exceptions=True)
 
@@ -170,7 +170,7 @@ async def test_what_ended_is_gone_and_what_never_was_is_not_found(server: Durabl
         await server.client.raise_event("ended", "go")
     with pytest.raises(Exception, match="No instance"):
         await server.client.raise_event("nobody", "go")
-    await server.client.terminate("ended", "late")  # The client treats status 410 as success.
+    await server.client.terminate("ended", "late")  # the client treats status 410 as success
     with pytest.raises(Exception, match="No instance"):
         await server.client.terminate("nobody", "reason")
     assert (await server.status("ended")).runtime_status is Status.Completed

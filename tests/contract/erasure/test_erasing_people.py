@@ -190,7 +190,7 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
 ) -> None:
     anna, address = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
     ben, _ = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
-    await empty(azurite, TURNS_QUEUE)  # Both turns are stored as memories already.
+    await empty(azurite, TURNS_QUEUE)  # both turns are stored as memories already
     stored = await everything(azurite, services)
     of_anna, of_ben = telling(stored, marks_of(anna)), telling(stored, marks_of(ben))
     places = {place.partition(" ")[0] + " " + re.split(r"[ /]", place)[1] for place in of_anna}

@@ -27,7 +27,7 @@ def test_ready_line_names_the_address_and_stop_ends_open_event_streams(new_host:
             next(lines)
             stopping = threading.Thread(target=host.stop)
             stopping.start()
-            rest = list(lines)  # The stream ends normally, without a protocol error.
+            rest = list(lines)  # the stream ends normally, without a protocol error
             stopping.join()
         assert "data: tick" in rest
         assert len(host.notes("ticks.ended")) == 1
@@ -56,7 +56,7 @@ def test_blob_event_survives_kill_9(new_host: NewHost) -> None:
     )
     container.create_container()
     host.start()
-    container.upload_blob("slow.pdf", b"x")  # The function for this blob never returns.
+    container.upload_blob("slow.pdf", b"x")  # the function for this blob never returns
     host.wait_for_notes("document", name="slow.pdf")
     host.kill()
     container.upload_blob("while-down.pdf", b"x")

@@ -34,7 +34,7 @@ def _container(settings: dict[str, str], name: str) -> ContainerClient:
 
 def _queue(settings: dict[str, str], name: str) -> QueueClient:
     service = QueueServiceClient.from_connection_string(settings["AzureWebJobsStorage"])
-    with suppress(ResourceExistsError):  # The host creates some of the queues itself.
+    with suppress(ResourceExistsError):  # the host creates some of the queues itself
         service.create_queue(name)
     return service.get_queue_client(name)
 
@@ -77,7 +77,7 @@ def test_blob_that_fails_five_times_ends_on_the_poison_queue(
     documents.upload_blob(name, b"x")
     poison = _queue(settings, "webjobs-blobtrigger-poison")
 
-    def is_poisoned() -> bool:  # The queue also contains messages of other tests.
+    def is_poisoned() -> bool:  # the queue also contains messages of other tests
         return any(name in message.content for message in poison.peek_messages(32))
 
     wait_until(is_poisoned, "the poison message")

@@ -83,7 +83,7 @@ async def ingest(
 
     Args:
         instance_id: a different id means a newer execution, which fences off earlier ones.
-        client: durable client that starts the documents admitted after this one.
+        client: durable client that starts the next admitted documents.
     """
     given: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:

@@ -112,7 +112,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
         await change(services, name)
         seen.append(await readers_of(services, name))
 
-    calls = int(where.startswith("documents"))  # An ingestion writes to the table of documents only once.
+    calls = int(where.startswith("documents"))  # an ingestion writes to the table of documents only once
     watched = interrupted(services, where, happen, calls)
     step = IngestStep(blob_name=name, fence="writer", end=SECTIONS)
     for current in STEPS:

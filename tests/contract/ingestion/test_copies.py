@@ -1,6 +1,4 @@
-"""The same bytes under another name become a separate document without model calls, and a renamed file keeps
-its corrections.
-"""
+"""Copied files become separate documents without model calls, and renamed files keep their corrections."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -177,7 +175,7 @@ async def test_corrections_follow_a_file_that_was_moved(services: Services, call
 async def test_corrections_follow_a_file_that_went_before_its_copy_was_ready(services: Services) -> None:
     first = await stored(services, GUIDE, BOARD)
     await correct(await state_of(services, first), {"department": "Kitchen"}, services)
-    await services.blobs.delete(DOCUMENTS, first)  # The event for this deletion is processed later.
+    await services.blobs.delete(DOCUMENTS, first)  # the event for this deletion is processed later
     second = await stored(services, GUIDE, BOARD)
     (document,) = await documents_of(services, second)
     assert (document["department"], document["edited_fields"]) == ("Kitchen", ["department"])

@@ -74,12 +74,12 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
     name = unique(".txt")
     long = (
         b"A sentence that takes its time. " * 60_000
-    )  # For a short text, a running worker answers before the timer fires.
+    )  # for a short text, a running worker answers before the timer fires
     patient = services.settings
     hasty = patient.changed(parse_timeout_s=1e-6, ocr_timeout_s=0)
     object.__setattr__(services, "settings", hasty)
     for occasion in ("one", "two", "three"):
-        await drop(services, name, long)  # Each upload is a new version with the same bytes.
+        await drop(services, name, long)  # each upload is a new version with the same bytes
         assert "took longer" in ((await ingest(services, name, occasion)).reason or "")
     object.__setattr__(services, "settings", patient)
     started = parsers(2048).files.started

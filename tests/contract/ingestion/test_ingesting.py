@@ -195,7 +195,7 @@ async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_docum
     client = RecordingClient()
     await drop(services, name)
     await drop(services, f"{name}.acl.json", "[]")
-    for _ in range(2):  # Each event is delivered twice.
+    for _ in range(2):  # each event is delivered twice
         await created(BlobReference(container=DOCUMENTS, name=name), client)
         await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
     assert {instance for instance, _ in client.started} == {ingestion_id(name)}

@@ -247,7 +247,7 @@ async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
         assert await dropped(services, name, report(tmp_path, 4)) == "ready"
         before = plain(await blocks_of(services, name))
     content = report(tmp_path, 4, 5, 6)
-    batches = iter(range(1))  # The new version needs more than one batch.
+    batches = iter(range(1))  # the new version needs more than one batch
 
     async def upload(rows: Sequence[IndexRow]) -> None:
         if next(batches, None) is None:

@@ -92,7 +92,7 @@ async def test_an_assistant_calculates_with_the_rights_of_its_person(
     table = await dropped(services)
     arguments = {"sql": f"SELECT MAX(revenue) FROM {table['name']}", "table_ids": [table["table_id"]]}
     request = Request({"type": "http", "method": "POST", "path": "/api/mcp", "headers": []})
-    client: Any = None  # Only tools that start orchestrations use the client.
+    client: Any = None  # only tools that start orchestrations use the client
     listed = await ListTables(McpCall(request, ANNA, services, client, "")).execute()
     assert table["table_id"] in [one["table_id"] for one in listed["tables"]]
     result = await RunSql(McpCall(request, ANNA, services, client, "")).execute(**arguments)
@@ -149,7 +149,7 @@ async def test_a_query_that_looks_at_no_clock_is_ended_and_charged(services: Ser
     ended = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table_id])
     assert ended["type"] == "TimeoutError"
     charged = await parser_seconds(services, ANNA) - charged_before
-    assert 4 < charged < time.monotonic() - began + 1  # The time to read the file may be charged as well.
+    assert 4 < charged < time.monotonic() - began + 1  # the time to read the file may be charged as well
     again = await used(services, "run_sql", ANNA, sql=f"SELECT SUM(amount) FROM {name}", table_ids=[table_id])
     assert again["rows"] == [[3]]
 

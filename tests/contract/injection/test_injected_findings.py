@@ -53,7 +53,7 @@ async def test_what_a_sub_agent_is_unsure_of_is_words(passage: dict[str, str], s
 @pytest.mark.parametrize("said", OBEYED)
 def test_notes_for_the_main_agent_keep_their_form(passage: dict[str, str], said: str) -> None:
     told = findings_xml([state(passage[said], web=False)])
-    if not told:  # The text is too long for the prompt.
+    if not told:  # the text is too long for the prompt
         return
     tree = ElementTree.fromstring(told)
     assert [element.tag for element in tree.iter()] == ["findings", "finding", "statement", "proof", "open"]

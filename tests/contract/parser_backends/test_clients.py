@@ -100,7 +100,7 @@ async def test_a_service_that_hangs_is_left_behind(backend: Backend, source: Pat
     started = time.monotonic()
     with pytest.raises(CallTimeoutError):
         await backend.client.read_layout(source, "a.pdf", CallLimits(timeout_s=1, max_retries=2))
-    assert time.monotonic() - started < 20  # The service hangs for 30 s.
+    assert time.monotonic() - started < 20  # the service hangs for 30 s
 
 
 @pytest.mark.parametrize(

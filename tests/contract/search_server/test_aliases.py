@@ -89,7 +89,7 @@ def test_the_definition_is_read_by_the_alias_and_nothing_else_is_done_by_it(
 ) -> None:
     indexes.create_alias(SearchAlias(name=ALIAS, indexes=[old.name]))
     assert indexes.get_index(ALIAS).name == old.name
-    indexes.delete_index(ALIAS)  # The SDK treats status 404 as success.
+    indexes.delete_index(ALIAS)  # the SDK treats status 404 as success
     with pytest.raises(ResourceNotFoundError):
         indexes.analyze_text(ALIAS, AnalyzeTextOptions(text="a", analyzer_name="standard.lucene"))
     assert indexes.get_index(old.name).name == old.name

@@ -63,7 +63,7 @@ def claims(**changes: Any) -> dict[str, Any]:
 def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: Any) -> str:
     """Return the Authorization header of an activity; a header changed to None is omitted.
 
-    Put together by hand: a library refuses to write what a stranger may well send.
+    The token is composed by hand, because libraries refuse to create the invalid tokens that tests need.
     """
     given = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID, **(headers or {})}
     said = _encoded({name: value for name, value in given.items() if value is not None}, claims(**changes))

@@ -86,7 +86,7 @@ async def test_the_log_names_no_conversation_and_holds_no_message(
     connector: Connector, outbox: BotOutbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    get_logger()  # The first log line sets the levels, as in the app.
+    get_logger()  # the first log line sets the levels, as in the app
     connector.refusals = [Refusal(403)]
     with pytest.raises(CallerError):
         await outbox.say(connector.conversation(conversation_id="the-room"), BotReply(text="the words"))
@@ -541,7 +541,7 @@ async def test_options_are_buttons_and_numbers(connector: Connector, outbox: Bot
         {"kind": "choose", "run_id": "r", "number": 1},
         {"kind": "command", "command": "/sources"},
     ]
-    assert "channelData" not in sent  # The message can't be rated.
+    assert "channelData" not in sent  # the message can't be rated
 
 
 async def test_other_channels_get_everything_in_words(connector: Connector, outbox: BotOutbox) -> None:

@@ -314,7 +314,7 @@ async def test_a_new_key_is_found_and_invented_ones_cost_one_question_in_ten_sec
         assert len(server.requests) == 1
         clock.now += LOOK_AGAIN_S
         assert await keys.find("key-2") is not None
-        assert await keys.find(KEY_ID) is None  # The key was withdrawn.
+        assert await keys.find(KEY_ID) is None  # the key was withdrawn
         assert len(server.requests) == 2
 
 
@@ -334,7 +334,7 @@ async def test_old_keys_are_good_for_a_day_while_there_are_no_new_ones() -> None
         clock.now += KEEP_ANYWAY_S
         with pytest.raises(DependencyError):
             await keys.find(KEY_ID)
-        with pytest.raises(DependencyError):  # Requests immediately after the failure must fail as well.
+        with pytest.raises(DependencyError):  # requests immediately after the failure must fail as well
             await keys.find(KEY_ID)
 
 

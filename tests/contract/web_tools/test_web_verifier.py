@@ -69,7 +69,7 @@ async def test_a_page_that_cannot_be_reached_costs_no_more_than_that_page(
     assert (await world.run()).status == "done"
     state = await world.state()
     assert state.profile == "web_verifier"
-    assert site.requests == ["www.pumps.example/pumps"]  # The page is requested only once.
+    assert site.requests == ["www.pumps.example/pumps"]  # the page is requested only once
     assert [use.error_type for use in state.tool_uses if use.tool == "web_fetch"] == ["InvalidQueryError"]
 
 

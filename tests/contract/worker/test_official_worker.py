@@ -51,7 +51,7 @@ def loaded(python: str, request: pytest.FixtureRequest) -> tuple[Path, Any]:
 def test_worker_loads_every_function_with_the_same_bindings(loaded: tuple[Path, Any]) -> None:
     folder, report = loaded
     assert report["init"] == "success"
-    assert "HttpUri" in report["capabilities"]  # Response streaming is enabled.
+    assert "HttpUri" in report["capabilities"]  # response streaming is enabled
     expected = read_app_bindings(folder)
     assert set(report["functions"]) == set(expected)
     for name, function in report["functions"].items():

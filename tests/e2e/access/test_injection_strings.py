@@ -63,12 +63,12 @@ def rows_of(caller: httpx.Client, **body: Any) -> tuple[int, set[str]]:
 
 @EVERY
 def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
-    name = "quoted name"  # The quoted id of this person is used in the same filter.
+    name = "quoted name"  # the quoted id of this person is used in the same filter
     for route in routes_of_the_app():
         method, _, path = route.partition(" ")
         if "{" not in path or path.endswith("/events"):
             continue
-        for kept in (False, True):  # True: the first id is well-formed, and the others are hostile.
+        for kept in (False, True):  # True replaces only the ids after a well-formed first id
             hostile = path.replace("{doc_id}", ABSENT) if kept else path
             if "{" not in hostile or (kept and hostile == path):
                 continue
@@ -105,7 +105,7 @@ def test_as_a_query_and_as_query_parameters(world: AccessCorpus, text: str) -> N
         for parameter in PARAMETERS:
             answer = caller.get(f"/documents?{parameter}={in_a_path(text)}")
             harmless(name, answer, (parameter, text))
-            if answer.status_code != 414:  # The host rejects paths that are too long without a body.
+            if answer.status_code != 414:  # the host rejects overlong paths with an empty body
                 listed = {document["doc_id"] for document in answer.json().get("documents", [])}
                 assert listed <= own, (parameter, text)
         for path in ("/threads", "/memory"):

@@ -23,7 +23,7 @@ def test_twenty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: Loca
     expected = unbroken.result()
     assert broken == expected
     live = cutter.cuts
-    while cutter.cuts < CUTS:  # The run ends before enough cuts, so the remaining cuts interrupt its replay.
+    while cutter.cuts < CUTS:  # the run ends before enough cuts, so the remaining cuts interrupt its replay
         assert cutter.read(run_id) == expected
     assert (live > CUTS // 3, cutter.lost) == (True, 0)
     frames = frames_of(expected)

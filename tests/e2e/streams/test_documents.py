@@ -40,7 +40,7 @@ def until_ready(stack: LocalStack, name: str, after: int, *, cut: bool) -> list[
     numbers = [after]
     while True:
         for number, document in events(stack, numbers[-1]):
-            is_new = number > numbers[-1]  # Events of the last seconds may be sent again.
+            is_new = number > numbers[-1]  # events of the last seconds may be sent again
             numbers.append(number)
             if (document["filename"], document["status"]) == (name, "ready"):
                 return numbers

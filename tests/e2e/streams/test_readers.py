@@ -22,7 +22,7 @@ QUESTION = "Summarise the Heron 400 installation guide."
 DURABLE = "/runtime/webhooks/durabletask/instances"
 READERS = 50
 LEAVERS = 80
-MOST_MB_FOR_READERS = 40  # Each reader needs a connection, a task and a position in the log.
+MOST_MB_FOR_READERS = 40  # each reader needs a connection, a task and a position in the log
 
 
 def memory_mb(stack: LocalStack) -> float:

@@ -14,7 +14,7 @@ from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decisi
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 SUMMARY = "Summarise the minutes of the safety committee."
-FAILURES = 10  # The circuit breaker opens only after at least this many outcomes.
+FAILURES = 10  # the circuit breaker opens only after at least this many outcomes
 
 
 def measured(stack: LocalStack) -> dict[str, Any]:

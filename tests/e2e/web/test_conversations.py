@@ -117,7 +117,7 @@ def test_an_older_question_gets_versions_to_page_through(stack: LocalStack, brow
             ask(page, question)
             answered(page)
         page.click(".turn:first-child [aria-label='Ask again']")
-        expect(questions).to_have_text([FACT])  # Later questions belong to the earlier version.
+        expect(questions).to_have_text([FACT])  # later questions belong to the earlier version
         answered(page)
         expect(page.locator(".pager")).to_contain_text("2 of 2")
         page.reload()

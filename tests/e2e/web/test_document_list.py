@@ -99,7 +99,7 @@ def test_several_documents_are_shared_moved_and_deleted_at_once(
             tree.get_by_role("button", name=project).click()
             expect(page.locator("table.documents tbody tr")).to_have_count(3)
         assert "project_id=lambda%2Fdeals" in page.url
-        expect(bar).to_have_count(0)  # A search and each change of the project clear the selection.
+        expect(bar).to_have_count(0)  # a search and each change of the project clear the selection
         page.check("[aria-label='Select all that are shown']")
         expect(bar).to_contain_text("3 selected")
         page.click(".sort >> text=Title")
@@ -305,7 +305,7 @@ async def _add(stack: LocalStack, rows: list[dict[str, Any]]) -> None:
     async with services_of(stack) as services:
         for start in range(0, len(rows), 1000):
             await services.documents_index.upload(rows[start : start + 1000])
-        for row in rows:  # A document is listed only if it has a row in the table of documents.
+        for row in rows:  # a document is listed only if it has a row in the table of documents
             await services.documents.create(_state_of(row))
 
 

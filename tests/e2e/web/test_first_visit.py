@@ -52,7 +52,7 @@ def test_an_empty_thread_offers_questions_about_readable_documents(
             questions.get_by_text(question, exact=True).click()
             expect(page.locator(".question-text")).to_have_text(question)
             answered(page)
-            expect(page.locator(".gap")).to_have_count(0)  # The documents contain the answer.
+            expect(page.locator(".gap")).to_have_count(0)  # the documents contain the answer
 
 
 def test_a_phone_shows_the_greeting_first(stack: LocalStack, browser: Browser) -> None:

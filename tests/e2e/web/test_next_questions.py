@@ -32,7 +32,7 @@ def test_a_next_question_is_put_into_the_composer_and_not_sent(
         expect(composer).to_be_focused()
         expect(composer).to_have_value(texts[0])
         suggested.last.press("Enter")
-        expect(composer).to_have_value(texts[-1])  # A suggestion replaces the previous suggestion.
+        expect(composer).to_have_value(texts[-1])  # a suggestion replaces the previous suggestion
         page.fill("#question", "In short:")
         suggested.first.press("Enter")
         # A suggestion is appended to text that the user typed.

@@ -275,9 +275,9 @@ def test_no_other_site_holds_the_page_or_speaks_for_it(stack: LocalStack, browse
         }
         refused = page.evaluate("""async () => { try { document.body.innerHTML = "<b>x</b>"; return "" }
           catch (error) { return error.name } }""")
-        assert refused == "TypeError"  # The browser enforces Trusted Types.
+        assert refused == "TypeError"  # the browser enforces Trusted Types
         page.evaluate("violations.length = 0")
-        watched.faults.clear()  # The console reports this violation as well.
+        watched.faults.clear()  # the console reports this violation as well
     token = {"Authorization": f"Bearer {stack.token(ANNA)}"}
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
         sent = httpx.post(f"{stack.base_url}/api/threads", json={}, headers={**token, **headers})
