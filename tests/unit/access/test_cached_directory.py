@@ -1,4 +1,4 @@
-"""What the app remembers of the directory, for how long, and of how many."""
+"""Tests for the directory cache: its contents, the lifetime of its entries and its size limit."""
 
 import asyncio
 
@@ -100,7 +100,7 @@ async def test_callers_of_the_same_time_share_one_question() -> None:
     cached = CachedDirectory(inner, KEPT_S)
     callers = [asyncio.create_task(cached.groups_of("eva")) for _ in range(5)]
     await asyncio.sleep(0)
-    callers[0].cancel()  # the one that asked first goes away
+    callers[0].cancel()  # the caller that started the lookup is cancelled
     await asyncio.sleep(0)
     inner.go.set()
     answers = await asyncio.gather(*callers, return_exceptions=True)

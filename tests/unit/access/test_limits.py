@@ -1,4 +1,6 @@
-"""Limits of a person as effects use them: refused, given back, remembered, and let in when in doubt."""
+"""Tests for enforcing a user's limits: refusals, refunds, persistence, and admission when the store is
+down.
+"""
 
 import asyncio
 import gc
@@ -221,7 +223,7 @@ async def test_runs_beyond_the_limit_are_refused_and_count_as_no_call() -> None:
     assert refused.value.headers["RateLimit-Remaining"] == "2"
     assert (
         await admit(ANNA, services.settings, services.user_limits) is not None
-    )  # what begins no run goes on
+    )  # requests that start no run are still admitted
     await release(ANNA.user_id, "one", services.settings, services.user_limits)
     await begin(services, "three")
     assert held(services) == ["two", "three"]
@@ -235,7 +237,7 @@ async def test_a_row_that_another_instance_changed_is_read_anew() -> None:
     await begin(here, "two")
     assert store.reads == reads  # what this process wrote it knows
     await store.write(ANNA.user_id, UserLimits(revision=store.rows[ANNA.user_id].revision))
-    await begin(here, "three")  # refused by what is remembered alone: that is not believed
+    await begin(here, "three")  # The cached state alone would refuse this run, so the store is read again.
     assert held(here) == ["three"]
     taken = slot_of_run("elsewhere", here.settings)
     await store.write(ANNA.user_id, store.rows[ANNA.user_id].model_copy(update={"slots": (taken,)}))
@@ -283,7 +285,7 @@ async def test_who_goes_away_holds_nobody_up() -> None:
 
 
 class Failing(InMemoryUserLimitStore):
-    """A table out of reach, or one that hangs."""
+    """A limit store that is unreachable, optionally after hanging for `hangs_s` seconds."""
 
     def __init__(self, hangs_s: float = 0.0) -> None:
         super().__init__()
@@ -342,7 +344,7 @@ async def test_a_run_gives_its_slot_back_however_it_ends() -> None:
 
 
 async def test_a_slot_is_free_by_the_time_that_the_answer_can_be_read() -> None:
-    """A person who asks again at once is let in."""
+    """Check that a user can ask again as soon as the previous answer is readable."""
     services = await corpus_services(settings=fake_settings(max_concurrent_runs=1, subagents_enabled=False))
     for _ in range(3):
         await run_to_end(await asked(services), services)

@@ -1,4 +1,4 @@
-"""Agents as files: what is accepted, and where each mistake is reported."""
+"""Tests for agent definition files: the accepted forms, and the location reported for each mistake."""
 
 from pathlib import Path
 

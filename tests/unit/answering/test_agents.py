@@ -31,7 +31,7 @@ def agent(**changes: Any) -> AgentDefinition:
 
 
 async def asked(services: Services, asks: AgentDefinition, question: str = "At what pressure?") -> RunView:
-    """The run of a question to an agent, at its end."""
+    """Run a question to an agent to its end and return the run."""
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     files = RunFiles(services.blobs, request.run_id)
     narrowed = {"agent": asks, "user": asks.restrict_user(ANNA)}

@@ -1,4 +1,4 @@
-"""What readers see of what a model writes."""
+"""Tests for the answer writer, which turns model output into the text that readers see."""
 
 import json
 import re

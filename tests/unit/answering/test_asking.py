@@ -1,4 +1,6 @@
-"""The model asks the person: what it asks, what comes of the answer, and whose rights count then."""
+"""Tests for questions that the model asks the user: their text, the effect of a reply, and the rights
+applied.
+"""
 
 import json
 from typing import Any
@@ -39,7 +41,7 @@ def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
 
 
 async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, Results]:
-    """A run whose model asked."""
+    """Return a run that waits because the model asked the user a question."""
     turn = ModelTurn(text="I need to know.", tool_calls=calls or (ask_call(),))
     services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, then))
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
@@ -51,7 +53,7 @@ async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, R
 async def answered(
     services: Services, run_id: str, state: Results, user: UserContext = ANNA, **body: Any
 ) -> RunView:
-    """The run after the person's answer; without one after none came."""
+    """Continue the run with the user's answer, or with a timeout if `body` is empty, and return it."""
     observation: Observation = AnswerTimedOut()
     if body:
         record = await owned_run(run_id, ANNA, services.runs)
@@ -63,7 +65,7 @@ async def answered(
 
 
 def told(services: Services) -> dict[str, Any]:
-    """The result of the call as the model read it."""
+    """Return the result of the tool call as the model received it."""
     messages = scripted(services.chat_model).conversations[-1]
     (result,) = [message.text for message in messages if message.call_id == "c1"]
     return dict(json.loads(result))

@@ -1,4 +1,4 @@
-"""Budgets: what is used, what is left, and what a child gets."""
+"""Tests for budgets: consumption, the remainder, and the share given to a sub-agent."""
 
 import math
 
@@ -14,7 +14,7 @@ PRICES = Prices(input_usd=0.4, output_usd=1.6)
 
 
 def budget(tokens: int = 0, cost_usd: float = 0.0) -> Budget:
-    """A budget of 8,000 tokens and 3 cents, of which some is used."""
+    """Return a budget of 8,000 tokens and 3 cents that is already partly used."""
     return Budget(8000, 0.03, tokens=tokens, cost_usd=cost_usd, prices=PRICES)
 
 

@@ -30,7 +30,7 @@ REVENUE = Model(
 
 
 async def asking(**settings: Any) -> tuple[Services, str, Results]:
-    """A run that waits for an answer."""
+    """Return a run that waits for the user's answer."""
     services = await corpus_services(REVENUE, settings=fake_settings(**settings))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     state = await run_to_end(request.run_id, services)

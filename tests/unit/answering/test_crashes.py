@@ -1,4 +1,4 @@
-"""A worker that dies at any append: the next attempt continues, and readers have what is stored."""
+"""Tests for workers that die at any append: the next attempt continues the run from its stored events."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from tests.fakes.run_log import ForgetfulLog, InMemoryRunLog
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services
 
-APPENDS = 8  # of a plain question, behind the one that begins its journal
+APPENDS = 8  # of a plain question, not counting the append that creates its journal
 
 
 class DyingLog(InMemoryRunLog):

@@ -1,4 +1,6 @@
-"""Answers with sub-agents, through the whole loop: decided, told, run, collected, and never in the way."""
+"""Tests for answers with sub-agents, from the decision to the merged findings. Failures never block the
+answer.
+"""
 
 import json
 import logging
@@ -65,7 +67,7 @@ async def silent(
 
 
 def finding(text: str, status: ChildStatus = "done", page: str = "") -> RunChildren:
-    """Sub-agents that each store one finding, proved by a passage that nobody else has, or by a web page."""
+    """Return sub-agents that each store one finding, proved by a passage of their own or by a web page."""
 
     async def run(
         starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
@@ -102,7 +104,7 @@ def finding(text: str, status: ChildStatus = "done", page: str = "") -> RunChild
 
 
 def facts_of(services: Services) -> AnswerRecord:
-    """The record of the only run."""
+    """Return the quality record of the only run."""
     assert isinstance(services.quality, InMemoryQualityStore)
     (record,) = services.quality.records.values()
     assert isinstance(record, AnswerRecord)
@@ -228,7 +230,7 @@ async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
 
 
 async def begun(services: Services, *, deep: bool = True) -> tuple[str, Results]:
-    """A run up to the step that writes, or delegates."""
+    """Start a run and perform its steps up to the first turn, which writes the answer or delegates."""
     request = await begin_run(ChatRequest(question="At what pressure?", deep=deep), ANNA, services)
     state = start()
     while not isinstance(action := next_action(state), TakeTurn):
@@ -282,7 +284,7 @@ def delegate_call(**arguments: Any) -> ModelTurn:
 
 
 def told(model: ScriptedChatModel) -> str:
-    """The result of the model's call as it read it."""
+    """Return the result of the delegate call as the model received it."""
     (text,) = [message.text for message in model.conversations[-1] if message.call_id == "d1"]
     return text
 

@@ -1,4 +1,4 @@
-"""The agent on the page docs/extend.md, run as it stands there."""
+"""Runs the example agent of docs/extend.md exactly as the page shows it."""
 
 import pytest
 

@@ -47,7 +47,7 @@ def prompt(services: Services) -> str:
 
 
 def listed(text: str) -> list[str]:
-    """The lines of `<every_document>`."""
+    """Return the non-empty lines within `<every_document>`."""
     lines = text[text.index("<every_document") : text.index("</every_document>")].splitlines()[1:]
     return [line for line in lines if line]
 
@@ -100,7 +100,7 @@ async def test_a_kind_in_another_language_is_found_by_the_filters() -> None:
 
 
 def noting(batches: list[tuple[str, ...]]) -> RunChildren:
-    """Sub-agents that bring nothing. Their documents are added to `batches`."""
+    """Return sub-agents that find nothing and append the documents of their tasks to `batches`."""
 
     async def run(
         starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices

@@ -29,7 +29,7 @@ STORED = picture_blob(version_folder("manual", "v1"), f"{1:064x}.png")
 
 
 async def pictured(model: ScriptedChatModel, **settings: object) -> Services:
-    """The world, and a picture in the manual, larger than models get it."""
+    """Return the test corpus with a figure in the manual that exceeds the size limit for models."""
     settings = {"subagents_enabled": False, **settings}
     services = await corpus_services(chat_model=model, settings=fake_settings(**settings))
     (vector,) = await services.embedder.embed([CAPTION], CallLimits(timeout_s=1))

@@ -27,7 +27,7 @@ REQUEST = RunRequest(run_id="r", thread_id="t", user=ANNA, question="q", created
 
 
 async def services_with(*names: str) -> Services:
-    """A document for each name, the first the newest, with one block that everybody may read."""
+    """Return services with one public document per name, newest first, each with a single block."""
     services = fake_services()
     (vector,) = await services.embedder.embed(["The pump runs."], CallLimits(timeout_s=1))
     for age, name in enumerate(names):
@@ -72,7 +72,7 @@ async def resolved(services: Services, wanted: QuestionPlan, request: RunRequest
 
 
 def after(*turns: Turn, question: str = "q", **changes: Any) -> RunRequest:
-    """A request that goes on with a conversation."""
+    """Return a request that continues a conversation with these turns."""
     said = {"conversation": Conversation(turns=turns), "question": question, **changes}
     return REQUEST.model_copy(update=said)
 
@@ -226,7 +226,7 @@ async def test_who_chose_the_documents_means_these() -> None:
 
 
 async def add_blocks(services: Services, doc_id: str, *texts: str, heading_path: str = "") -> None:
-    """More blocks of a document, whose rank has nothing to do with their order."""
+    """Add blocks to a document. Their search rank is unrelated to their order in the document."""
     vectors = await services.embedder.embed(texts, CallLimits(timeout_s=1))
     rows: list[dict[str, Any]] = [
         {

@@ -1,4 +1,6 @@
-"""An answer is in one language: the model writes what is missing, and our remarks are signs elsewhere."""
+"""Tests for answers in a single language: the model words any gaps, and language-neutral marks are used
+otherwise.
+"""
 
 from typing import Any
 
@@ -17,7 +19,7 @@ GAP = f'<gap missing="{MISSING}" next_step="{NEXT}"/>'
 
 
 async def answer_in(language: str, *replies: Any) -> tuple[str, list[str]]:
-    """The answer's text, and all that the model was told for it."""
+    """Return the text of the answer and all messages that the model received for it."""
     model = ScriptedChatModel(plan(language=language, todo=()), *replies)
     view, _ = await ask(await corpus_services(chat_model=model), question="Combien coûte la pompe ?")
     return text_of(view), [message.text for message in model.conversations[0]]

@@ -1,4 +1,6 @@
-"""Searches that are late: waited for, begun once more, then reported honestly; only twice is a failure."""
+"""Tests for slow searches: they are awaited, retried once and then reported. Only a second timeout is a
+failure.
+"""
 
 import asyncio
 import time
@@ -43,7 +45,7 @@ class Late(InMemorySearchIndex):
 async def asked(
     services: Services, late_s: float = 0.0, question: str = QUESTION
 ) -> tuple[RunView, list[RunEvent]]:
-    """A run whose question arrived `late_s` ago."""
+    """Run a question that arrived `late_s` seconds ago, and return the run and its events."""
     arrived_at = datetime.now(UTC) - timedelta(seconds=late_s)
     request = await begin_run(ChatRequest(question=question), ANNA, services, arrived_at)
     await run_to_end(request.run_id, services)

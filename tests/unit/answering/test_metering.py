@@ -136,7 +136,7 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
 
 
 async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for() -> None:
-    """A model that orders many passages is asked about some of them at a time, side by side."""
+    """Check that concurrent calls share one budget, as when passages are reranked in parallel batches."""
 
     class Slow(ScriptedChatModel):
         async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]

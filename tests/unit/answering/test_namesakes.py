@@ -1,4 +1,4 @@
-"""Of two files with one name, an answer says who published the one that it cites."""
+"""Tests that an answer names the publisher of a cited file if another file has the same name."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ async def with_twin(
     filename: str = "manual.pdf",
     publisher: str = "Kim Lee",
 ) -> Services:
-    """The three documents, and another `manual.pdf`."""
+    """Return the three documents of the test corpus and a second file named `filename`."""
     model = ScriptedChatModel(plan(search_queries=(), todo=()), answer)
     services = await corpus_services(chat_model=model)
     text = "The pump runs at 65 bar."

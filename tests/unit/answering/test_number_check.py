@@ -1,4 +1,4 @@
-"""What readers see of an answer that is calculated from tables."""
+"""Tests for the numbers that readers see in an answer calculated from tables."""
 
 from datetime import date
 
@@ -34,7 +34,7 @@ SALES = TableResult(
 
 
 async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[AnswerWriter, str]:
-    """The writer, and the text as it was streamed."""
+    """Write an answer and return its writer and the streamed text."""
 
     async def computed(_: TableResult) -> bool:
         return is_computed

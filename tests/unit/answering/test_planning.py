@@ -1,4 +1,4 @@
-"""The planning call: what the model is given, and what is made of its answer."""
+"""Tests for the planning call: its prompt and the plan read from the reply."""
 
 import json
 from datetime import UTC, datetime

@@ -42,7 +42,7 @@ async def limited_services() -> Services:
 
 
 async def before_the_end(services: Services, request: RunRequest) -> dict[str, Any]:
-    """The rows of the run and of its thread, as they are while it is at work."""
+    """Return the rows of a run and its thread, as stored while the run is in progress."""
     return {
         "record": await owned_run(request.run_id, ANNA, services.runs),
         "thread": await services.threads.get(ANNA.user_id, request.thread_id),
@@ -164,7 +164,7 @@ async def copies_of_erased(services: Services, request: RunRequest) -> tuple[Any
 
 
 async def unprojected(services: Services) -> RunRequest:
-    """A run whose worker died right after the last event."""
+    """Return a run whose worker died after appending the last event, before updating the tables."""
     request = await begun(services)
     before = await before_the_end(services, request)
     await run_to_end(request.run_id, services)

@@ -40,7 +40,7 @@ USER = UserContext(
 
 
 def hits() -> tuple[Hit, ...]:
-    """The documents of the examples, as blocks."""
+    """Return the documents of the README example as search hits."""
     shown = re.search(r"<documents>.*?</documents>", README.partition("## One example")[2], re.DOTALL)
     assert shown
     return tuple(
@@ -112,7 +112,7 @@ async def test_an_example_is_proved_word_by_word(name: str) -> None:
     assert writer.book.citations
     assert all(citation.verified for citation in writer.book.citations)
     assert "<" not in writer.draft.text
-    # The newer edition holds; the statement of the older one is cited as replaced.
+    # The newer edition applies, and the statement of the older edition is cited as replaced.
     assert writer.draft.text.count("It replaces the limit of 230 bar") == (name == "CONTENT_SEARCH")
 
 

@@ -41,7 +41,7 @@ CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar
 
 
 def calling(*calls: tuple[str, str], first: QuestionPlan | None = None) -> ScriptedChatModel:
-    """A model that makes one tool call per turn, then answers."""
+    """Return a model that makes one tool call per turn and then answers."""
     turns: list[Reply] = [
         ModelTurn(text="", tool_calls=(ToolCall(call_id=f"c{place}", name=name, arguments=arguments),))
         for place, (name, arguments) in enumerate(calls)
@@ -258,7 +258,7 @@ def test_tools_that_read_documents_report_them() -> None:
 
 
 def leaving(*states: SubagentState) -> RunChildren:
-    """Every child stores these states."""
+    """Return sub-agents that each store all of these states."""
 
     async def run(
         starts: Sequence[SubagentStart], until: datetime, services: AnsweringServices

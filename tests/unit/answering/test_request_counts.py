@@ -1,4 +1,6 @@
-"""What a question costs its services (contracts.md, section 8): counts, which are the same on any machine."""
+"""Tests for the number of service calls per question (contracts.md, section 8), independent of the
+machine.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +39,9 @@ class Counts:
     rows: Death = field(default_factory=lambda: Death(at=1_000_000))
 
     def over(self, services: Services) -> Services:
-        """The same services, counted. The log's appends and reads are the stream's."""
+        """Return the same services with counted calls. Appends and reads of the log count as stream
+        operations.
+        """
 
         def counted(port: Any) -> Any:
             return Mortal(port, (), self.storage)

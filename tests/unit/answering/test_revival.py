@@ -1,4 +1,4 @@
-"""A run whose orchestration its host lost goes on, once, or is closed."""
+"""Tests for runs whose orchestration was lost by the host: they are resumed once, or closed."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

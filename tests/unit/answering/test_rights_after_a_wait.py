@@ -1,4 +1,4 @@
-"""Runs that waited for a reply: the rights of the person who answered count, not those of days before."""
+"""Tests for runs that waited for a reply: the rights at the time of the reply apply, not earlier ones."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -54,7 +54,7 @@ async def by_group_alone(services: Services) -> Services:
 
 
 async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, Results]:
-    """A run that has waited so long."""
+    """Return a run that waits for a reply and was started `asked_before` ago."""
     asked_at = datetime.now(UTC) - asked_before
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, asked_at)
     state = await run_to_end(request.run_id, services)

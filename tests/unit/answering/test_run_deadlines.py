@@ -170,7 +170,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
 
 async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
     services = await corpus_services()
-    arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # what a process takes that has just started
+    arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # the time lost to a cold start
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
     assert request.created_at == arrived_at
     assert (await owned_run(request.run_id, ANNA, services.runs)).created_at == arrived_at
@@ -199,4 +199,4 @@ async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> Non
     assert [view.status for view in answer.sub_agents] != ["done"]
     assert answer.text.startswith("It runs at 15 bar.")
     assert "The answer is incomplete because time ran out." in answer.warnings
-    assert len(answer.warnings) > 1  # of the sub-agent, too
+    assert len(answer.warnings) > 1  # includes the warning of the sub-agent

@@ -1,4 +1,6 @@
-"""Runs that are cancelled, and steps that two attempts perform at once: what is stored is what was shown."""
+"""Tests for cancelled runs and for steps performed by two attempts at once: the stored and shown answers
+agree.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -32,7 +34,7 @@ OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 ba
 
 
 async def begun(services: Services, steps: int = 0) -> str:
-    """A run after some steps."""
+    """Start a run, perform its first `steps` steps, and return its id."""
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     state = start()
     for _ in range(steps):
@@ -126,7 +128,7 @@ async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
     step = StepInput(run_id=run_id, action=WRITE)
 
     class Slower(ScriptedChatModel):
-        """Another attempt gets to its end between this one's last token and its result."""
+        """A model that lets another attempt finish between its last token and its result."""
 
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
             yield OTHER
@@ -174,7 +176,7 @@ async def test_an_overtaken_attempt_of_a_run_that_is_erased_waits_for_nobody(
     run_id = await begun(services, steps=1)
 
     class ErasedSoon(InMemoryRunLog):
-        """Erases the run once this attempt has seen that another one took over."""
+        """A log that deletes the run when `reads_left` reaches zero."""
 
         reads_left: int | None = None
 

@@ -1,4 +1,4 @@
-"""Facts about the sub-agents of a run: counted once, and naming nobody."""
+"""Tests for the metrics about a run's sub-agents: each is counted once, without personal data."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

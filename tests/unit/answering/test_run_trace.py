@@ -1,4 +1,4 @@
-"""The trace of a run that has ended: itself and its sub-agents, from what is stored, without its words."""
+"""Tests for the trace of a finished run and its sub-agents, built from stored events without any text."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,14 +32,14 @@ class UnreachableRuns(InMemoryRunStore):
 
 
 def link_of(run_id: str) -> TraceLink:
-    """The place of a run below the span at work."""
+    """Return the link that places a run below the current span."""
     link = link_below(tracing.traceparent(), run_id, datetime.now(UTC))
     assert link is not None
     return link
 
 
 async def answered(services: Services) -> tuple[str, TraceLink]:
-    """A run that has ended, and its place below the span `request`."""
+    """Return a finished run and its link below the span `request`."""
     with tracing.root("request", "server"):
         request = await begin_run(ChatRequest(question=QUESTION, deep=True), ANNA, services)
         link = link_of(request.run_id)

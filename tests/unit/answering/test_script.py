@@ -180,7 +180,7 @@ def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[
 
 
 def answering(action: object) -> Observation:
-    """The observation that leads on the longest way."""
+    """Return the observation that leads to the longest sequence of steps."""
     match action:
         case TakeTurn():
             return CALLS if action.may_call else WRITTEN

@@ -1,4 +1,4 @@
-"""From the text of a turn to the statements of its answer."""
+"""Tests for splitting the text of a turn into the statements of its answer."""
 
 import re
 

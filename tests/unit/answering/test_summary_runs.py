@@ -1,4 +1,6 @@
-"""Summaries from the outside: whose they are, begun once, cancelled, deleted, purged."""
+"""Tests for summaries through the public functions: ownership, idempotent start, cancellation, deletion and
+purge.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The steps of a summary over fakes: rights, failures, deadlines, what is proved."""
+"""Tests for the steps of a summary with fake services: rights, failures, deadlines and proof."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

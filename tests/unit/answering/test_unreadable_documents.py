@@ -13,7 +13,7 @@ SCAN = "scan_0001.pdf"
 
 
 async def with_scan(*replies: Any, **of_plan: Any) -> Services:
-    """The three documents, and a scan of three pages that nothing has read."""
+    """Return the three documents of the test corpus and a three-page scan without text."""
     services = await corpus_services(
         chat_model=ScriptedChatModel(plan(search_queries=(), todo=(), **of_plan), *replies)
     )

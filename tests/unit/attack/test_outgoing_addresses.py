@@ -1,4 +1,4 @@
-"""What the app dials, and whether someone else's input could steer it.
+"""Tests for the addresses that the app connects to, and whether untrusted input could change them.
 
 A module that starts to use a network library fails here until it says where its addresses come from, and,
 where that is not a setting alone, which test tries to steer it.
@@ -28,8 +28,8 @@ LIBRARIES = (
 )
 HARMLESS = ("azure.functions", "azure.durable_functions", "azure.core", "azurefunctions", "azure.monitor")
 SETTING = "a setting"
-CALLER = "its callers"  # they are listed as well
-# module -> what its addresses are made from; or the test that tries to steer them, and with what.
+CALLER = "its callers"  # `DIALS` contains these callers as well
+# Maps a module to the origin of its addresses, or to the test that attacks them.
 DIALS = {
     "shared/access/directory.py": "tests/contract/clients/test_graph.py",  # ids of people, the next page
     "shared/ingestion/docling.py": "tests/contract/parser_backends/test_clients.py",  # ids that it answers
@@ -46,9 +46,9 @@ DIALS = {
     "shared/retrieval/mirrored_index.py": CALLER,
     "shared/sharepoint/client.py": "tests/unit/sharepoint/test_client.py",  # next pages, redirects
     "shared/tables/postgres.py": SETTING,
-    "shared/teams/files.py": "tests/contract/teams/test_files.py",  # where a file is said to be
-    "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # an activity's serviceUrl
-    "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # where keys are said to be
+    "shared/teams/files.py": "tests/contract/teams/test_files.py",  # the address of a file
+    "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # the serviceUrl of an activity
+    "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # the address of the signing keys
     "shared/wiring.py": SETTING,
     "shared/tools/github_api.py": "tests/contract/clients/test_github.py",  # names of repositories, paths
     "shared/tools/web_search.py": "tests/contract/clients/test_web_search.py",  # the question, redirects

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SHORT, LONG = 10, 40
 LIMIT = 2 * LONG / SHORT  # linear growth is 4, quadratic 16
 
-# What grows faster, and why nobody can make it long: all of them are run on one of these.
+# Inputs of superlinear expressions, with the limit on their length. Every such expression reads one of these.
 _ANSWER = "an answer, as long as a model may write"
 _QUOTE = "a quotation, or the block of MAX_BLOCK_TOKENS that it is compared with"
 _TAG = "a tag of at most 4,000 characters"

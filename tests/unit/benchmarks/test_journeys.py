@@ -19,7 +19,7 @@ def test_both_journeys_are_counted_and_listed(tmp_path: Path) -> None:
     for figures in report.values():
         assert list(figures) == ["files", "functions", "crossings"]
         assert 10 < figures["files"] < figures["functions"] < figures["crossings"]
-    # From the trigger to the last activity, and what a worker does otherwise.
+    # The journey of a question, from the trigger to the last activity, comes before that of a document.
     asked, _, ingested = done.stdout.partition("\nmarkdown: ")
     assert "functions/chat.py" in asked
     assert "functions/ingest.py" in ingested

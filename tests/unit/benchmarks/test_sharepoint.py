@@ -1,4 +1,4 @@
-"""What `make bench-sharepoint` concludes from its batches."""
+"""Tests for the conclusions that `make bench-sharepoint` draws from its batches."""
 
 from benchmarks.sharepoint.__main__ import Batch, growth_mb, ratio_of
 

@@ -1,4 +1,4 @@
-"""`ask`: the draft, streams that break, questions back, and what is printed."""
+"""Tests for `ask`: the draft, interrupted streams, clarifications and the printed output."""
 
 import json
 import re
@@ -222,7 +222,7 @@ def test_what_is_asked_is_asked_with_its_limits() -> None:
 
 
 def answering_run(*statuses: int) -> tuple[list[Any], AnsweringApi]:
-    """An app whose run waits, and what it was answered."""
+    """Return the recorded requests and an app whose run waits for an answer and replies with `statuses`."""
     sent: list[Any] = []
     left = list(statuses)
 

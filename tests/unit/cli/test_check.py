@@ -1,4 +1,4 @@
-"""`check`: every way in which an app can be half well is told, and the file goes again each time."""
+"""Tests for `check`: every partial failure of an app is reported, and the uploaded file is always deleted."""
 
 import json
 import re

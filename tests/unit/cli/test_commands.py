@@ -1,4 +1,4 @@
-"""What all commands share: their tree, how errors are told, limits, addresses, waiting."""
+"""Tests for the behaviour shared by all commands: the command tree, errors, limits, addresses and waiting."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_a_group_alone_lists(typed: str, call: str) -> None:
 
 
 def test_no_argument_of_a_command_takes_the_place_of_the_apps_address() -> None:
-    """The person's token goes to that address."""
+    """Check that no command has an argument named `url`, as the user's token is sent to the app's `--url`."""
     for words, command in leaves().items():
         assert [param.opts for param in command.params if param.name == "url"] == [], words
 

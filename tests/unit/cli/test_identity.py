@@ -18,7 +18,7 @@ from cli.identity import token_for
 from cli.session_file import AzureLogin, Session, keep_session, read_session, session_path
 from tests.http_server import Answer, HttpServer, Request, json_answer
 
-URL = "http://127.0.0.1:9"  # nobody is there
+URL = "http://127.0.0.1:9"  # no server listens on this port
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,6 @@
-"""Documents, threads, runs, search, summaries, users: what each command calls, and what it prints."""
+"""Tests for documents, threads, runs, search, summaries and users: the API calls and output of each
+command.
+"""
 
 from pathlib import Path
 from typing import Any

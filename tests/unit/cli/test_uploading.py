@@ -1,4 +1,6 @@
-"""`upload`: which files, on which way, what is left out, and what goes on after it broke off."""
+"""Tests for `upload`: the selected files, the upload method, skipped files, and resuming after an
+interruption.
+"""
 
 import hashlib
 import json
@@ -109,7 +111,7 @@ def test_a_file_that_is_refused_does_not_stop_the_others(home: Path) -> None:
 
 
 class StoredDocument:
-    """An app that has one document, and what was sent to it."""
+    """An app with one document that records the requests it receives."""
 
     def __init__(self, **document: Any) -> None:
         self.document = {
@@ -171,7 +173,7 @@ def test_by_force_all_is_sent(home: Path) -> None:
 
 
 class Storage:
-    """Takes blocks as Blob Storage does; fails as it is told to."""
+    """A fake Blob Storage that accepts blocks and returns the configured failures."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.blocks: dict[str, bytes] = {}

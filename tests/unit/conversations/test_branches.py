@@ -19,7 +19,7 @@ QUESTIONS = ("At what pressure does the pump run?", "And why?", "Since when?")
 
 
 async def asked(services: Services) -> list[RunRequest]:
-    """A thread with three answered questions."""
+    """Return the runs of a thread with three answered questions."""
     runs: list[RunRequest] = []
     for question in QUESTIONS:
         runs.append(await ask(services, question, runs[0].thread_id if runs else None))

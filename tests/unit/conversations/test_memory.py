@@ -1,4 +1,6 @@
-"""Memory after the turn: remembered once, summarised when due, deleted for good, and nobody else's."""
+"""Tests for memory after a turn: it is stored once, summarised when due, private to its owner and deleted
+fully.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -36,7 +38,7 @@ def rows(services: Services) -> dict[str, IndexRow]:
 
 
 def summarising(summary: Reply) -> ScriptedChatModel:
-    """A model that plans and answers as in the world, and summarises so."""
+    """Return the usual model of the test corpus with `summary` as its reply to `summarise_turns`."""
     usual = Model(plan()).chat_model()
     answer = usual._answer
     assert answer is not None

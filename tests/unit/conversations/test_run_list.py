@@ -24,7 +24,7 @@ class History:
         self._services = fake_services(threads=self.threads, runs=self.runs)
 
     async def ask(self, owner: UserContext, thread_id: str, *minutes: int, **changes: object) -> None:
-        """A thread in which was asked at each of these minutes."""
+        """Store a thread with one question at each of these minutes."""
         thread = Thread(
             thread_id=thread_id,
             owner_id=owner.user_id,

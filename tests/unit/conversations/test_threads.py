@@ -1,4 +1,6 @@
-"""Threads over fakes: turns in order, a conversation for the next question, and nobody else's business."""
+"""Tests for threads with fake services: the order of turns, the conversation passed to a question, and
+privacy.
+"""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""What a follow-up question takes from the conversation before it."""
+"""Tests for the parts of a conversation that a follow-up question receives."""
 
 from datetime import UTC, datetime
 from typing import Any

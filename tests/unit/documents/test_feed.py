@@ -1,4 +1,4 @@
-"""One scan of documents for many readers: nobody misses anything, and storage is asked once."""
+"""Tests for sharing one scan of documents between readers: no change is missed, and storage is read once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ USERS = [UserContext(user_id=f"user-{number}") for number in range(20)]
 
 
 class CountingStore(InMemoryDocumentStore):
-    """Remembers from when on it was scanned; fails when told to."""
+    """A store that records the start of each scan and fails while `fails` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ async def test_the_next_scan_reaches_back_as_far_as_any_reader_asked(monkeypatch
     monkeypatch.setattr("shared.documents.feed.FRESH_S", 0.0)
     await scans.changed_since(late)
     assert store.scans == [early, early]
-    await scans.changed_since(late)  # nobody asked for more since
+    await scans.changed_since(late)  # no reader has requested an earlier moment since
     assert store.scans == [early, early, late]
 
 

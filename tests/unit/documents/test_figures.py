@@ -18,7 +18,7 @@ TEXT = Hit(block_id="manual-1", doc_id="manual", filename="manual.pdf", page_num
 
 
 class Unsigned(InMemoryBlobStore):
-    """Storage that lets nobody sign."""
+    """A blob store that cannot sign URLs."""
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
         raise CallTimeoutError("no answer")

@@ -1,4 +1,4 @@
-"""Ids are stable and told apart by what matters; windows of ids cover all documents in turn."""
+"""Tests for document ids: they are stable and distinct, and windows of ids cover all documents in turn."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Cursors of the list of documents: what is written is read again, and nothing else is."""
+"""Tests for cursors of the document list: a cursor can be read back, and any other text is refused."""
 
 import base64
 from datetime import UTC, datetime, timedelta

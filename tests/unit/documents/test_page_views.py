@@ -1,4 +1,4 @@
-"""Views of a document: how it is cut, what is marked, and that nothing of it becomes markup."""
+"""Tests for views of a document: division into parts, highlighting, and escaping of all document text."""
 
 import base64
 import hashlib
@@ -139,18 +139,18 @@ def of(
     captions: Mapping[str, Caption] | None = None,
     record: DocumentRecord = RECORD,
 ) -> Material:
-    """A document without what one of its views shows."""
+    """Return the material for the views of a document, with defaults for the parts a test does not need."""
     known = CAPTIONS if captions is None else captions
     return Material(record, encode(elements, page_count)[0], tuple(elements), known, quoted)
 
 
 def page_of(made: Material, number: int, *drawn: Any) -> PageView:
-    """The view of a page, with the parts that it asks for."""
+    """Return the view of a page from the parts of the document that it needs."""
     return page_view(_narrowed(made, shown_parts(made.outline, number)), number, *drawn)
 
 
 def text_of(made: Material, **query: Any) -> ReadableView:
-    """The view of the part that a query asks for."""
+    """Return the readable view of the part that a query selects."""
     wanted: list[tuple[int, str]] = []
     if made.cited is not None:
         wanted = elements_to_search(made.elements, 0, made.cited.citation)
@@ -173,7 +173,7 @@ def material(quote: str | None = None, elements: tuple[Element, ...] = ELEMENTS)
 
 
 class Tags(HTMLParser):
-    """Collects what a browser would see as markup."""
+    """A parser that collects the tags and attributes that a browser would see."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How many rows lists and feeds read: those of the documents that they are about, whoever else has some."""
+"""Tests for the number of rows read by lists and feeds: other documents add no reads."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -64,7 +64,7 @@ def state(number: int, status: DocumentStatus = "ready", age_s: float = 3600) ->
 
 @pytest.fixture
 async def table() -> CountingTable:
-    """A thousand documents that are ready since an hour."""
+    """Return a table with a thousand documents that became ready an hour ago."""
     made = CountingTable()
     store = DocumentStore(made)
     for number in range(OTHERS):
@@ -76,7 +76,7 @@ async def table() -> CountingTable:
 
 @pytest.fixture
 def store(table: CountingTable) -> DocumentStore:
-    """The store as another process has it."""
+    """Return a new store over the table, as in another process."""
     return DocumentStore(table)
 
 
@@ -151,7 +151,7 @@ async def test_documents_of_an_owner_are_found_without_reading_others(
     given_away = await store.create(owned(OTHERS + 1, "ada"))
     deleted = await store.create(owned(OTHERS + 2, "ada"))
     await store.delete(deleted)
-    # A pending change makes Bob an owner; when it has been applied, Ada is none.
+    # The pending change makes Bob the owner. Once it is applied, Ada owns the document no longer.
     pending = {"wanted_rights": Rights(owner_id="bob", acl=("bob",))}
     given_away = await store.replace(given_away.model_copy(update=pending))
     assert await ids(store.of_owner("ada")) == {OTHERS, OTHERS + 1}
@@ -160,7 +160,7 @@ async def test_documents_of_an_owner_are_found_without_reading_others(
     table.rows_read = 0
     assert await ids(store.of_owner("ada")) == {OTHERS}
     assert table.rows_read <= 4
-    # Another process knows nothing of these rows, and writes the one that a document lacks.
+    # A store in another process has cached no rows, so it writes the missing row again.
     other = DocumentStore(table)
     read = await other.get(kept.doc_id)
     assert read is not None

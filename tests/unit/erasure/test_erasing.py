@@ -1,4 +1,6 @@
-"""Erasing: nothing of a deleted thread stays anywhere, whatever was at work, and however often it is done."""
+"""Tests for erasure: no data of a deleted thread remains, even with runs in progress or repeated
+deletions.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -36,7 +38,7 @@ async def stop(run_id: str) -> None:
 
 
 def traces(services: Services, run_id: str) -> list[str]:
-    """Every place that still knows of a run."""
+    """Return the places that still contain data of a run."""
     assert isinstance(services.blobs, InMemoryBlobStore)
     assert isinstance(services.run_log, InMemoryRunLog)
     assert isinstance(services.runs, InMemoryRunStore)
@@ -97,7 +99,9 @@ async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
 
 @pytest.mark.parametrize("steps_before", range(5))
 async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> None:
-    """Deleted after so many steps; it goes on all the same, as an activity that nobody can stop."""
+    """Delete the thread after `steps_before` steps, and let the run continue as an activity that cannot be
+    stopped.
+    """
     services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     state = start()

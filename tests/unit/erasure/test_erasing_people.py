@@ -1,4 +1,4 @@
-"""Erasing a person, on fakes: nothing of theirs stays anywhere, all of the others' does, whatever happens."""
+"""Tests for erasing a user with fake services: all of their data is deleted, and nothing of other users."""
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -70,7 +70,7 @@ async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> Non
 
 
 async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twice() -> None:
-    """Killed before its 1st, 24th, 47th … call (each of them was tried once); the next process goes on."""
+    """Kill the process before every 23rd service call, and let the next process finish."""
     for calls in range(0, 600, 23):
         services, anna, ben = await two_lives()
         before = stored_of(services, ben.marks)

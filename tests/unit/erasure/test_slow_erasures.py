@@ -1,4 +1,6 @@
-"""Erasures that one message has no time for, on fakes: each message goes on where the one before stopped."""
+"""Tests for erasures that exceed the time of one queue message: each message resumes where the last
+stopped.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -25,7 +27,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Clock:
-    """A working time that is told in looks at it, not in seconds."""
+    """A clock that expires after a number of reads instead of seconds."""
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
@@ -36,7 +38,7 @@ class _Clock:
 
 
 async def handle(services: Services, at_work: Orchestrations, clock: _Clock, looks: int) -> None:
-    """One message of the queue, which may look at its clock so often before its time is up."""
+    """Handle one queue message that may read the clock `looks` times before its time is up."""
     clock.looks = looks
     await one_pass(services, at_work, until=1.0)
 

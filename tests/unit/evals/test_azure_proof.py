@@ -1,4 +1,4 @@
-"""The proof kit: what it would call, that it always removes what it made, and what its report says."""
+"""Tests for the Azure proof kit: the commands it runs, its guaranteed clean-up and its report."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,9 @@ PLACE = Place("proof", "SUB", "swedencentral", "westeurope")
 
 
 class ScriptedShell:
-    """Answers with examples, or as told; fails for commands that hold certain words."""
+    """A shell that returns the example or a configured answer, and fails for commands that contain
+    `failing`.
+    """
 
     def __init__(self, failing: str = "", answers: dict[str, str] | None = None) -> None:
         self.commands: list[str] = []

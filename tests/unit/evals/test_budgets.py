@@ -1,4 +1,4 @@
-"""The measure of budgets itself: it plans what it says, and sees what is broken."""
+"""Tests for the budget evaluation: it plans the advertised cases and detects exceeded budgets."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the checker of `make chaos` sees in one document."""
+"""Tests for the defects that the checker of `make chaos` detects in a document."""
 
 from typing import Any
 

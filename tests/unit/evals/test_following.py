@@ -1,4 +1,4 @@
-"""Following a run: a line that breaks is taken up again, and nobody waits for ever."""
+"""Tests for following a run: an interrupted stream is resumed, and every wait has a time limit."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

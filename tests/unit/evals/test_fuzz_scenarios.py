@@ -22,7 +22,7 @@ TOKENS = {"anna": "of-anna", "ben": "of-ben"}
 
 @pytest.fixture
 def app(request: pytest.FixtureRequest) -> Iterator[str]:
-    """An app with threads; the parameter says what is wrong with it."""
+    """Serve an app with threads that has the defect named by the fixture parameter."""
     owners: dict[str, str] = {}
 
     def respond(sent: Request) -> Answer:

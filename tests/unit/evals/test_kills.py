@@ -1,4 +1,4 @@
-"""`make kills` counts rounds, and goes on where it was interrupted."""
+"""Tests for `make kills`: it counts rounds and resumes after an interruption."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What counts as verbatim, and what never does; pages of files made here."""
+"""Tests for verbatim quotations, checked against the pages of generated files."""
 
 import zipfile
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     page = texts_of(SourceFile("kites.pdf", path)).page
     assert occurs_on("tail is two metres", known(page("kites.pdf", 1)))
     assert not occurs_on("tail is two metres", known(page("kites.pdf", 2)))
-    assert page("kites.pdf", 3) is None  # a picture of a page: nobody can tell
+    assert page("kites.pdf", 3) is None  # the page is only a picture, so the result is unknown
     assert page("kites.pdf", 4) is None
     assert page("kites.pdf", None) is None
     assert page("other.pdf", 1) is None

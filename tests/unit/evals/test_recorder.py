@@ -1,4 +1,4 @@
-"""What the recorder keeps of model calls, over its own HTTP, before an endpoint made up here."""
+"""Tests for the model calls that the recorder stores, made over HTTP against a fake endpoint."""
 
 import json
 from collections.abc import Iterator

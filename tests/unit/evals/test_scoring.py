@@ -1,4 +1,4 @@
-"""From what the app said to the numbers of the report."""
+"""Tests for the scores of a report, calculated from the responses of the app."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What counts as proof, and what does not."""
+"""Tests for matching a quotation to a passage: accepted and refused proof."""
 
 import pytest
 from hypothesis import given, settings

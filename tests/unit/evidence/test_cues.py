@@ -1,4 +1,4 @@
-"""When words of a recording are said."""
+"""Tests for finding the time at which words of a recording are spoken."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a document's record proves."""
+"""Tests for statements that a document's record proves."""
 
 from datetime import UTC, datetime
 

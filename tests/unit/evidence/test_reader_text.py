@@ -1,4 +1,4 @@
-"""What a model writes, as readers get it."""
+"""Tests for converting model output to the text shown to readers."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""What a model is asked for quotations that stand nowhere."""
+"""Tests for the repair prompt, which the model receives for quotations found in no document."""
 
 from shared.evidence.repairs import FailedQuotation, repair_input
 from shared.retrieval.models import Hit

@@ -29,7 +29,7 @@ def shown(pieces: list[Piece]) -> str:
 
 
 def parse_joined(text: str, cuts: list[int]) -> list[Piece]:
-    """The pieces, texts that meet made one."""
+    """Return the parsed pieces with adjacent texts joined."""
     joined: list[Piece] = []
     for piece in parse(text, cuts):
         if isinstance(piece, Text) and joined and isinstance(joined[-1], Text):

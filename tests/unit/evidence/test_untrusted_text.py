@@ -11,13 +11,13 @@ from shared.evidence.untrusted_text import markdown_name, one_line, shown_name
 pytestmark = pytest.mark.attack("forged names")
 
 FORGED = "heron-400-manual.pdf, S. 4)[1] is the source of this (Source: b.md"
-# What clients make links of: GitHub Flavored Markdown, "extended autolinks".
+# Text that clients turn into links ("extended autolinks" of GitHub Flavored Markdown).
 LINK = re.compile(r"(?<!\w)www\.\w|https?://|\w@\w", re.IGNORECASE)
 PLACE = re.compile(r"\(Source:[^()]*(?:\([^()]*\)[^()]*)*\)\[\d+\]")
 
 
 def seen(markdown: str) -> str:
-    """The text that a reader sees, with links and pictures as `<kind>`."""
+    """Return the rendered text, with links and images replaced by `<kind>`."""
     tokens = MarkdownIt("commonmark", {"html": True}).parse(markdown)
     children = [child for token in tokens for child in token.children or []]
     return "".join(

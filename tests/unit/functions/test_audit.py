@@ -37,7 +37,7 @@ def app(durable: IngestingClient) -> ASGIApp:
 
 
 async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
-    """Entries, newest first, without those of reading the trail itself."""
+    """Return the audit entries, newest first, without those for reading the audit trail."""
     answered = await user("olga", roles=["admin"]).get(f"/audit{query}")
     assert answered.status_code == 200, answered.text
     return [

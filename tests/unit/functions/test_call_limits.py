@@ -27,7 +27,7 @@ COMPLETION = {"model": "groundwork", "messages": [{"role": "user", "content": QU
 
 
 async def asking(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> tuple[httpx.AsyncClient, AskingClient]:
-    """Anna, whose runs stay at work, and the durable client that starts them."""
+    """Return a client for Anna and the durable client, which keeps her runs in progress."""
     settings = fake_settings(dev_token_secret=SECRET, stream_seconds=1.0, subagents_enabled=False, **limits)
     services = await corpus_services(settings=settings)
     connect(monkeypatch, services)

@@ -1,4 +1,4 @@
-"""Who is admitted to the routes, with which status, and what they learn about themselves."""
+"""Tests for authentication of callers: admission, status codes, and the details returned about a caller."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -38,7 +38,7 @@ def directory() -> InMemoryDirectory:
 async def platform(
     monkeypatch: pytest.MonkeyPatch, directory: InMemoryDirectory
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """The app as the platform calls it."""
+    """Yield a client for the app with the authentication of the hosting platform enabled."""
     app = app_of(monkeypatch, directory, fake_settings(website_auth_enabled=True, website_site_name="app"))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as client:
         yield client

@@ -1,4 +1,4 @@
-"""Changes by HTTP: who may make them, what they cost, and that they hold."""
+"""Tests for changing documents over HTTP: permissions, costs and persistence."""
 
 from collections.abc import Sequence
 from typing import Any

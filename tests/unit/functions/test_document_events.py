@@ -1,4 +1,4 @@
-"""GET /api/documents/events: what is told, to whom, under which numbers."""
+"""Tests for GET /api/documents/events: the events, their recipients and their ids."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""GET /api/documents/{id}/pages/… and …/readable: a page with its picture, the text, and what was cited."""
+"""Tests for GET /api/documents/{id}/pages/… and …/readable: the page image, its text and cited passages."""
 
 import asyncio
 import io
@@ -50,7 +50,7 @@ async def ingested(user: AsUser, durable: IngestingClient, name: str, content: b
 
 
 async def cite(services: Services, doc_id: str, quote: str = QUOTE, page: int | None = 2) -> None:
-    """A completed run of Ben's that cites the document as its first source."""
+    """Store a completed run of Ben's that cites the document as its first source."""
     record = RunRecord(
         run_id=RUN,
         thread_id="t",
@@ -141,7 +141,7 @@ async def test_the_picture_is_drawn_once_and_kept_with_its_version(
     assert (await ben.get(address)).content == first.content
     kept = {"If-None-Match": first.headers["etag"]}
     assert (await ben.get(address, headers=kept)).status_code == 304
-    # A page that nobody looked at cannot be drawn from a file that is not what the index tells of.
+    # The file no longer matches the index, so a page that is not cached cannot be drawn.
     assert problem_of(await ben.get(f"/documents/{doc_id}/pages/1/image")) == (409, "ConflictError")
     assert (await ben.get(f"/documents/{doc_id}/pages/1")).status_code == 200
 
@@ -249,7 +249,7 @@ async def test_one_person_who_asks_for_many_pages_leaves_places_for_others(
     anna = user("anna")
     many = [asyncio.create_task(anna.get(f"/documents/{slow}/pages/{n}/image")) for n in range(1, 21)]
     await is_fetched.wait()
-    refused = [(await many.pop()) for _ in range(12)]  # 2 are at work and 6 wait
+    refused = [(await many.pop()) for _ in range(12)]  # 2 requests are in progress and 6 wait
     bens = asyncio.create_task(user("ben", groups=["readers"]).get(f"/documents/{doc_id}/pages/1/image"))
     await asyncio.sleep(0.1)
     may_continue.set()

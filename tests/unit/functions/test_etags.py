@@ -72,7 +72,7 @@ async def test_only_the_very_etag_lets_a_change_through(user: AsUser, address: s
 async def test_a_change_in_between_is_noticed_although_the_condition_held(
     services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else corrects the document after the condition was looked at, and before it is held."""
+    """Change the document as another user between the check of the condition and the write."""
     anna = user("anna")
     etag = await etag_of(anna, address)
     replace = services.documents.replace
@@ -117,7 +117,9 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
 async def test_an_access_list_that_was_written_and_whose_answer_was_lost_is_no_conflict(
     services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client behind the port repeats a write whose answer did not come, and conflicts with itself."""
+    """Repeat the write in the storage client, as if the first response were lost. It conflicts with
+    itself.
+    """
     anna = user("anna")
     seen = {"If-Match": (await anna.put(address + "/access", json={"acl": ["ben"]})).headers["etag"]}
     write = services.blobs.write_version

@@ -81,7 +81,9 @@ def test_a_last_event_id_that_is_no_number_is_refused(header: str) -> None:
 
 
 class WatchedLog(MemoryRunLog):
-    """Tells those who watch what is appended, as where the writer is in their process; counts readings."""
+    """A log that passes appended events to local watchers, like that of the writing process, and counts
+    reads.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +125,7 @@ async def test_what_a_reader_was_told_does_not_hide_what_others_write() -> None:
     received = []
     async for frame in follow(log, "r", 0, 5, never):
         received.append(frame)
-        if len(received) == 1:  # another process writes: nobody here is told
+        if len(received) == 1:  # another process writes, so local watchers are not notified
             await MemoryRunLog.append(log, "r", [run_event("TOKEN")])
         elif len(received) == 2:
             await log.append("r", [run_event("COMPLETE")])

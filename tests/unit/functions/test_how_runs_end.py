@@ -39,7 +39,7 @@ class Client:
 
 
 class Pausing(ScriptedChatModel):
-    """A model that stops in the middle of its answer until it is told to continue."""
+    """A model that pauses in the middle of its answer until `goes_on` is set."""
 
     def __init__(self, beginning: str = ANSWER) -> None:
         super().__init__(plan())

@@ -30,7 +30,7 @@ def app(durable: IngestingClient) -> ASGIApp:
 
 
 class Site:
-    """A site, its client in the app, and what was dialled."""
+    """A website, its client in the app, and the log of opened connections."""
 
     def __init__(self, site: WebSite, log: SocketLog) -> None:
         self.site = site

@@ -97,7 +97,7 @@ async def test_events_start_as_many_documents_as_there_are_places_and_the_watch_
     names = [f"uploads/anna/{number}.md" for number in range(PLACES + 2)]
     for name in names:
         await services.blobs.write(DOCUMENTS, name, b"A note.")
-        # No call waits: a trigger that sleeps holds up the events behind it.
+        # The call must return at once: a trigger that sleeps delays all later events.
         async with asyncio.timeout(1):
             await function_of(blob_created)(BlobReference(container=DOCUMENTS, name=name), client)
     assert client.started == [ingestion_id(name) for name in names[: PLACES - 1]]

@@ -35,7 +35,7 @@ Break = Callable[[Services], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 async def document(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One document, dropped into the container and ready, with what was just written taken as settled."""
+    """Ingest one document from the container, and let reconciliation treat new files as settled."""
     monkeypatch.setattr(reconciliation, "SETTLED", timedelta(0))
     await services.blobs.write(DOCUMENTS, NAME, GUIDE, metadata={"acl": "hr"})
     assert (await ingest(services, NAME)).outcome == "ready"

@@ -1,4 +1,4 @@
-"""What the answers of the MCP server say to those who keep them."""
+"""Tests for the cache directives in responses of the MCP server."""
 
 import pytest
 

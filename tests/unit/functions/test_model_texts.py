@@ -45,7 +45,7 @@ REPLIES: dict[str, tuple[Any, ...]] = {
 
 
 async def asker(monkeypatch: pytest.MonkeyPatch, *replies: Any, title: str = "") -> httpx.AsyncClient:
-    """Anna, whose model gives these replies; `title` replaces that of a report."""
+    """Return a client for Anna whose model gives `replies`; `title` replaces the title of a report."""
     services = await corpus_services(
         chat_model=ScriptedChatModel(*replies), settings=settings_of_tests(subagents_enabled=False)
     )
@@ -58,7 +58,7 @@ async def asker(monkeypatch: pytest.MonkeyPatch, *replies: Any, title: str = "")
 
 
 def texts_in(value: Any) -> list[str]:
-    """Return every text in a JSON value, except what a tool was called with."""
+    """Return every text in a JSON value except the arguments of tool calls."""
     if isinstance(value, dict):
         return [text for key, inner in value.items() if key != "arguments" for text in texts_in(inner)]
     if isinstance(value, list):

@@ -35,7 +35,7 @@ class Source:
 
 @asynccontextmanager
 async def served(source: Source) -> AsyncIterator[int]:
-    """A server whose every answer is the source's stream; its port."""
+    """Serve the stream of the source as the response to every request, and yield the port."""
 
     async def app(scope, receive, send):  # type: ignore[no-untyped-def]
         place = OpenStreams().open("anna", LimitSettings())

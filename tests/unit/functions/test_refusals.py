@@ -1,4 +1,4 @@
-"""Requests that are refused before anything is looked up: the status, the code, and as it is described."""
+"""Tests for requests refused before any lookup: their status, error code and API description."""
 
 from typing import Any
 

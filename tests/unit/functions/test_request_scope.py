@@ -1,4 +1,4 @@
-"""Requests and events as spans: named by their route, below their caller's, as long as what they send."""
+"""Tests for spans of requests and events: their name, parent and duration."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The hourly timer that purges what is older than its retention."""
+"""Tests for the hourly timer that purges data after its retention period."""
 
 import json
 import logging

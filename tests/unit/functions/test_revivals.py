@@ -1,4 +1,4 @@
-"""The timer that begins again what the host lost, and what nobody asks for."""
+"""Tests for the timer that restarts orchestrations which have recently failed."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -39,7 +39,7 @@ class Client:
 
 
 async def delegated(services: Services) -> tuple[str, Delegation]:
-    """A run with two readers at work."""
+    """Return a run with two readers in progress."""
     request = await begin_run(ChatRequest(question="Sum up both."), ANNA, services)
     made = (await decided(summary("a", "b"), fake_services(settings=fake_settings()))).delegation
     assert made is not None
