@@ -167,7 +167,7 @@ async def test_a_key_is_for_one_request(anna: httpx.AsyncClient) -> None:
         refused = await anna.post(path, json=body, headers=KEY)
         assert problem_of(refused) == (422, "IdempotencyKeyReusedError")
         assert "pump" not in refused.text
-    same = {**QUESTION, "deep": False, "doc_ids": []}  # what is left out has its default
+    same = {**QUESTION, "deep": False, "doc_ids": []}  # omitted fields have their defaults
     assert (await anna.post("/chat", json=same, headers=KEY)).status_code == 200
 
 
@@ -290,7 +290,7 @@ async def test_a_question_that_is_too_long_takes_no_slot(anna: httpx.AsyncClient
 
 
 async def aged(services: Services, run_id: str, by: timedelta) -> None:
-    """What is stored of a run's question looks as old as that, and as asked with a group more."""
+    """Backdate the stored request of a run by `by`, and add the group "engineering" to its user."""
     files = RunFiles(services.blobs, run_id)
     request = await files.request()
     older = {
@@ -300,7 +300,7 @@ async def aged(services: Services, run_id: str, by: timedelta) -> None:
     await files.put_request(request.model_copy(update=older))
 
 
-@pytest.mark.parametrize("at", range(3, 8))  # the eighth: it is at work
+@pytest.mark.parametrize("at", range(3, 8))  # from the eighth write on the run is in progress
 async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
     monkeypatch: pytest.MonkeyPatch, services: Services, at: int
 ) -> None:
@@ -314,13 +314,13 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
     durable.death = None
     claim = await services.idempotency.get("anna", KEY["Idempotency-Key"])
     assert claim is not None
-    with suppress(NotFoundError):  # it did not come so far
+    with suppress(NotFoundError):  # the process died before it stored the request
         await aged(services, claim.resource_id, timedelta(hours=3))
     again = as_user(make_app(durable), "anna")
     run_id = (await again.post("/chat", json=QUESTION, headers=LATER)).json()["run_id"]
     await durable.run(run_id)
     answer = (await again.get(f"/runs/{run_id}")).json()["answer"]
-    assert (answer["warnings"], answer["citations"]) == ([], [])  # Anna is no engineer any more
+    assert (answer["warnings"], answer["citations"]) == ([], [])  # Anna no longer belongs to "engineering"
 
 
 UNWAITED = {"Idempotency-Key": "2f1c", "Prefer": "respond-async"}
@@ -346,7 +346,7 @@ class Gate:
 async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
     monkeypatch: pytest.MonkeyPatch, services: Services, *, has_ended: bool
 ) -> None:
-    """A process claimed the key and died; then the same question comes twice."""
+    """Send a question twice after a process has claimed its key and died."""
     durable = AskingClient(services)
     durable.holds = True
     app = make_app(durable)
@@ -415,7 +415,7 @@ async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rig
     again = await anna.post("/summaries", json=ORDER, headers=UNDER_KEY)
     assert (again.status_code, again.json()["summary_id"]) == (202, summary_id)
     request = await RunFiles(services.blobs, summary_id).request()
-    assert request.user.groups == ()  # Anna is no engineer any more
+    assert request.user.groups == ()  # Anna no longer belongs to "engineering"
     assert now <= request.created_at
     assert summarising.payloads[-1]["run_id"] == summary_id
     assert slots_of(services) == [summary_id]

@@ -1,4 +1,4 @@
-"""A file that is sent again under its key is stored once; another one is refused before it is stored."""
+"""Tests for repeated uploads under one key: the same file is stored once, and a different file is refused."""
 
 from typing import Any
 

@@ -172,7 +172,7 @@ async def slots_of(services: Services, user_id: str = "anna") -> int:
 async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_a_call_and_holds_no_slot(
     anna: httpx.AsyncClient, services: Services, durable: SummarisingClient
 ) -> None:
-    """The note that a key's summary was made may fail: the next request under the key finds the summary."""
+    """Check that a repeated request finds the summary even if its key was not marked as done."""
     key = {"Idempotency-Key": "k"}
     first = await anna.post("/summaries", json=ORDER, headers=key)
     claim = await services.idempotency.get("anna", "k")
@@ -188,7 +188,7 @@ async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_a_call_and_hol
 
 
 async def forget_work(run_id: str, services: Services) -> None:
-    """Leave a summary as it was when it had been stored."""
+    """Reset a summary to its state right after it was stored, before any work."""
     record = await services.runs.get(run_id)
     assert record is not None
     begun = {"status": "running", "finished_at": None}

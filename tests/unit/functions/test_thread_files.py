@@ -1,4 +1,4 @@
-"""Files for one conversation over HTTP: what its owner sees, what nobody else does, and what stays."""
+"""Tests for files of one conversation over HTTP: visible to its owner alone, and kept until it is deleted."""
 
 import asyncio
 import re
@@ -341,7 +341,9 @@ async def test_no_word_is_left(
     filename: str,
     content: bytes,
 ) -> None:
-    """Of the file; and, unless it expired, of the answers that may quote it."""
+    """Check that no text of the file remains, nor of answers that may quote it, unless the file merely
+    expired.
+    """
     thread_id = await new_thread(anna)
     added = await add(anna, thread_id, filename, content)
     await durable.run()

@@ -181,7 +181,7 @@ async def test_what_is_no_good_is_refused(anna: httpx.AsyncClient, method: str, 
 
 async def test_an_old_run_has_its_answer_and_no_events(anna: httpx.AsyncClient, services: Services) -> None:
     async def forget(run_id: str) -> None:
-        """No orchestrator keeps anything of it."""
+        """Do nothing, as no orchestrator has data about the run."""
 
     asked = await ask(services, QUESTION)
     assert await purge_old_runs(datetime.now(UTC) + timedelta(days=31), services, forget) == 1
@@ -248,7 +248,7 @@ async def test_no_browser_takes_an_answer_for_something_else_than_it_says(
 
 
 def counted(services: Services) -> tuple[Services, Death]:
-    """Return the services with tables that count what is read and written."""
+    """Return the services with counted reads and writes of the thread and run tables, and the counter."""
     count = Death(at=1_000_000)
     threads: Any = Mortal(services.threads._table, (), count)
     runs: Any = Mortal(services.runs._table, (), count)

@@ -1,4 +1,4 @@
-"""POST /api/documents: what is taken, under which name, with which rights; and what is refused."""
+"""Tests for POST /api/documents: accepted files, their names and access rights, and refusals."""
 
 import json
 
@@ -167,7 +167,7 @@ async def test_a_ticket_is_for_one_file_and_fixes_its_rights_first(
     assert answered.status_code == 201
     ticket = answered.json()
     (sidecar,) = blobs_of(services)
-    # Anyone with the address may set metadata; they say nothing about who owns the file.
+    # Anyone with the upload address can set metadata, so metadata never determines the owner of the file.
     name = sidecar.removesuffix(".acl.json")
     await services.blobs.write(DOCUMENTS, name, GUIDE, metadata={"owner_id": "ben", "acl": "*"})
     await durable.start_new("ingest_document", "one", {"blob_name": name})
@@ -199,7 +199,7 @@ async def test_a_file_above_the_limit_at_an_upload_address_is_counted_and_remove
     assert (refused["status"], refused["failure"]) == ("failed", "too_large")
     used = (await services.user_limits.read("anna")).used
     assert (used.documents, used.size_bytes) == (1, 500_002)
-    # What an operator drops into the container stays: nobody but its owner may remove it.
+    # A file that an operator puts into the container is kept, as only its owner may delete it.
     await services.blobs.write(DOCUMENTS, "big.txt", b"a" * 200_001)
     await durable.start_new("ingest_document", "two", {"blob_name": "big.txt"})
     assert await durable.run() == ["failed"]

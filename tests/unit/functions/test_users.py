@@ -30,7 +30,7 @@ from tests.world import TEXTS, corpus_services
 
 
 class Client(IngestingClient):
-    """A durable client that also knows of orchestrations at work."""
+    """A durable client that also reports orchestrations in progress."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -77,7 +77,7 @@ def olga(app: ASGIApp) -> httpx.AsyncClient:
 
 
 async def handle_queue(services: Services, client: Client) -> int:
-    """Let the queue's function have its messages; how many they were."""
+    """Deliver all queued erasure messages to the function and return their number."""
     assert isinstance(services.queues, InMemoryTaskQueues)
     messages = services.queues.take(ERASURES_QUEUE)
     for message in messages:
@@ -152,7 +152,7 @@ async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(
             "/documents", data={"acl": acl} if acl else {}, files={"file": (name, f"# Of {name}".encode())}
         )
         assert sent.status_code == 202, sent.text
-    del client.started[1:]  # the other one isn't read here
+    del client.started[1:]  # the second orchestration is irrelevant for this test
     await olga.delete("/users/anna?documents=delete")
     outcomes = []
     while await handle_queue(services, client):

@@ -1,4 +1,4 @@
-"""The journal of blob events: nothing is lost, nothing is raised twice."""
+"""Tests for the journal of blob events: every event is raised exactly once."""
 
 from pathlib import Path
 

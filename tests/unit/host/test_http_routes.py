@@ -1,4 +1,4 @@
-"""Routes of HTTP functions: what matches, which function is called, what is refused."""
+"""Tests for routing requests to HTTP functions: matching, precedence and refusals."""
 
 import pytest
 

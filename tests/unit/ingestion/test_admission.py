@@ -200,7 +200,7 @@ async def test_a_wish_that_came_while_its_instance_ended_is_looked_at_soon(
 async def test_a_place_that_stays_empty_is_given_to_what_another_process_has_stored(
     services: Services, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other process saw all places taken."""
+    """Check that a free slot goes to a document that another process queued while all slots were taken."""
     monkeypatch.setattr(open_work_store, "_SHORTEST_S", 3600.0)
     for number in range(PLACES - 1):
         await add(services, f"bulk/{number}.txt")

@@ -1,4 +1,4 @@
-"""Packing elements into blocks: what goes together, what is cut, and that nothing is lost or too large."""
+"""Tests for packing elements into blocks: grouping, splitting, the size limit, and no loss of text."""
 
 from collections.abc import Sequence
 from itertools import pairwise

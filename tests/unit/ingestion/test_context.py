@@ -1,4 +1,4 @@
-"""Pictures inside Word, PowerPoint and HTML files: figures with their names; decorations are none."""
+"""Tests for pictures in Word, PowerPoint and HTML files: named figures are kept, decorations are skipped."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""What the Word parser makes of documents whose content is known."""
+"""Tests for the Word parser with generated documents."""
 
 import io
 import re
@@ -26,7 +26,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def changed(content: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
-    """The package with every part passed through `change`."""
+    """Return a copy of the package with every part passed through `change`."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as parts, zipfile.ZipFile(target, "w") as package:
         for name in parts.namelist():
@@ -115,7 +115,7 @@ def test_a_table_of_one_cell_is_a_frame_and_a_table_in_a_cell_is_its_text(parse:
 
 
 def added(document: Any, text: str, *runs: str) -> None:
-    """A paragraph of the text and of runs as XML."""
+    """Add a paragraph that consists of the text and of runs given as XML."""
     paragraph = document.add_paragraph(text)
     for run in runs:
         paragraph._p.append(parse_xml(run.replace(">", f" {NAMESPACES}>", 1)))

@@ -1,4 +1,4 @@
-"""What the mail parser makes of messages whose content is known."""
+"""Tests for the mail parser with generated messages."""
 
 from email.message import EmailMessage
 

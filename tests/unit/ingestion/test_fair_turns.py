@@ -109,7 +109,7 @@ async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_el
     shares = Shares(12, clock=lambda: now)
 
     async def gives_way(whose: str) -> bool:
-        """Whether it waits, and then no longer than it may."""
+        """Return whether the caller has to wait, and check that it waits no longer than the limit."""
         nonlocal now
         waiting = asyncio.create_task(shares.give_way(whose))
         for _ in range(3):

@@ -106,7 +106,7 @@ def _open(content: bytes, rotation: int) -> pypdfium2.PdfDocument:
 
 
 def _turned_lines() -> bytes:
-    """A ruled table, upright in the file, in a page that a viewer turns onto its side."""
+    """Return a PDF with a ruled table that a viewer shows turned onto its side by the page rotation."""
 
     def draw(pdf: FPDF) -> None:
         with pdf.rotation(90, 297, 297):

@@ -1,4 +1,4 @@
-"""What the HTML parser makes of pages whose content is known."""
+"""Tests for the HTML parser with generated pages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pictures: figures with or without words, and those that must not be decoded."""
+"""Tests for the image parser: figures with or without text, and images that are unsafe to decode."""
 
 from pathlib import Path
 

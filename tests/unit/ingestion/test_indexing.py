@@ -32,7 +32,7 @@ DESCRIBED = DescribedFile(
 
 
 class BusyIndex(InMemorySearchIndex):
-    """Writes nothing of Anna's before it is told to; remembers whose rows came."""
+    """An index that blocks Anna's writes until `is_free` is set and records the owners of all rows."""
 
     def __init__(self) -> None:
         super().__init__("block_id")

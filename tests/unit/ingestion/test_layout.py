@@ -16,7 +16,7 @@ from tests.unit.ingestion.figure_files import picture
 
 
 def red_corner(folder: Path, rotation: int = 0) -> Path:
-    """A page whose upper left quarter is red; turned clockwise by `rotation` degrees."""
+    """Return a PDF page whose upper left quarter is red, rotated clockwise by `rotation` degrees."""
     pdf = FPDF(format="A4")
     pdf.add_page()
     pdf.set_fill_color(255, 0, 0)

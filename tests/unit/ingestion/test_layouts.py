@@ -1,4 +1,6 @@
-"""Answers of parser services as layouts: spans, spans of cells, sections, and trees that are none."""
+"""Tests for converting responses of parser services to layouts: text spans, cell spans, sections, malformed
+trees.
+"""
 
 from typing import Any
 
@@ -57,7 +59,7 @@ def test_headings_lie_as_deep_as_their_sections_and_circles_end() -> None:
         {"elements": ["/paragraphs/2", "/sections/3"]},
     ]
     layout = intelligence(paragraphs=roles, sections=sections)
-    assert [piece.level for piece in layout.pieces] == [2, 3, 4, 2]  # the last stands in no section
+    assert [piece.level for piece in layout.pieces] == [2, 3, 4, 2]  # the last heading belongs to no section
 
 
 def test_selection_marks_become_signs() -> None:

@@ -1,4 +1,4 @@
-"""Text recognition: scanned pages become text, what is not read is named, time is bounded.
+"""Tests for text recognition: scans become text, unread pages are reported, and the time is limited.
 
 A stand-in for the engine says what the tests need; some tests ask the real one.
 """
@@ -26,7 +26,7 @@ WORDS = printing("The relief valve opens at 7.2 bar.")
 
 
 def scan(lines: list[str], size: tuple[int, int] = (1240, 1754)) -> Image.Image:
-    """A page as a scanner at 150 dpi delivers it."""
+    """Return an image of a page with these lines, as scanned at 150 dpi."""
     page = Image.new("L", size, 250)
     draw = ImageDraw.Draw(page)
     for number, line in enumerate(lines):
@@ -35,7 +35,7 @@ def scan(lines: list[str], size: tuple[int, int] = (1240, 1754)) -> Image.Image:
 
 
 def scanned_pdf(path: Path, *pages: list[str]) -> Path:
-    """A page of text, then the scans."""
+    """Write a PDF with a page of text followed by scanned pages."""
     maker = FigureMaker().page().paragraph(TEXT)
     for lines in pages:
         maker.page().background(scan(lines))
@@ -56,7 +56,8 @@ def test_a_scanned_page_becomes_paragraphs_of_its_page(tmp_path: Path, tesseract
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"]), tmp_path)
     assert texts_of(document, 2) == texts_of(document, 3) == ["The relief valve opens at 7.2 bar."]
     assert document.warnings == ()
-    assert all(element.kind != "figure" for element in document.elements)  # a scan is no figure
+    # scanned pages are not stored as figures
+    assert all(element.kind != "figure" for element in document.elements)
 
 
 def test_a_scan_with_a_stamp_is_read_too(tmp_path: Path, tesseract: Tesseract) -> None:

@@ -1,4 +1,4 @@
-"""How many pages wait, and how many files are fetched for them."""
+"""Tests for drawing page images: queued pages, shared downloads and the daily limit."""
 
 import asyncio
 from datetime import timedelta
@@ -89,7 +89,7 @@ async def test_pages_beyond_the_days_limit_are_not_drawn(tmp_path: Path) -> None
     services = fake_services(settings=fake_settings(max_daily_page_images=1))
     file = PdfMaker().page().paragraph("Herons.").page().paragraph("Gulls.").write(tmp_path / PATH)
     state = await uploaded(services, file.read_bytes())
-    for _ in range(2):  # what was drawn is shown as often as one likes
+    for _ in range(2):  # images already drawn don't count towards the limit
         assert await page_picture(state, 1, ANNA, services)
     with pytest.raises(DailyLimitError):
         await page_picture(state, 2, ANNA, services)

@@ -29,7 +29,7 @@ LONG = b"A sentence. " * 9000
 
 
 class Busy(ParserPool):
-    """All of its workers are at work."""
+    """A parser pool without a free worker."""
 
     async def _free_worker(self, whose: str, patience_s: float) -> NoReturn:
         raise NoPlaceFreeError
@@ -93,7 +93,7 @@ async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.Monke
     damaged = await parsed(services, "broken.pdf", b"%PDF-1.7")
     assert isinstance(damaged, IngestFailure)
     assert not damaged.waits
-    for name in ("one.md", "two.md"):  # a second turn within one, or one that is kept, would never come
+    for name in ("one.md", "two.md"):  # blocks forever if the slot is acquired twice or never released
         assert isinstance(await asyncio.wait_for(parsed(services, name, LONG), timeout=40), Parsed)
     pool.close()
 

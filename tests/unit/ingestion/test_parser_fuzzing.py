@@ -1,6 +1,6 @@
 """Damaged and hostile files of every format are read or refused, and never break a parser.
 
-The examples are the same in each run: a new one that fails becomes a test of its own.
+The examples are the same in each run. Add a regression test for every new example that fails.
 """
 
 import io
@@ -82,14 +82,14 @@ _SEEDS: dict[str, Callable[[Path], bytes]] = {
 
 
 def seed_file(suffix: str, folder: Path) -> bytes:
-    """A small sound file of the format."""
+    """Return a small valid file of the format."""
     make = _SEEDS.get(FORMATS[suffix].name)
     like = {".tsv": ".csv", ".htm": ".html"}.get(suffix, suffix)
     return make(folder) if make else _TEXTS.get(like, _TEXTS[".md"]).encode()
 
 
 def _parts(content: bytes) -> dict[str, bytes]:
-    """The members of an archive; a file that is none is its own only part, named ""."""
+    """Return the members of an archive by name, or the whole file under "" if it is no archive."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return {"": content}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -110,7 +110,7 @@ def _joined(parts: dict[str, bytes]) -> bytes:
 
 @st.composite
 def _damaged(draw: st.DrawFn, content: bytes) -> bytes:
-    """The file with bytes of one part replaced, cut or repeated; or cut as a whole."""
+    """Return the file truncated, or with bytes of one part replaced, removed or repeated."""
     parts = _parts(content)
     name = draw(st.sampled_from(sorted(parts)))
     part = parts[name]

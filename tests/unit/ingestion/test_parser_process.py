@@ -1,4 +1,4 @@
-"""The worker process: what a bad file does to it, and that the host and the next file do not mind."""
+"""Tests for the parser process: a damaged file affects neither the host nor the next file."""
 
 import asyncio
 import io
@@ -223,7 +223,7 @@ async def test_a_persons_second_file_waits_for_somebody_elses_first(
             with suppress(BadDocumentError):
                 await run(job(folder, "a.md"), PATIENCE_S)
 
-    # Of two workers one is left for Ben, though three of Anna's files wait.
+    # Although three of Anna's files wait, one of the two workers stays free for Ben.
     await asyncio.gather(*(parse("anna", number) for number in range(4)), parse("ben", 0))
     pool.close()
     assert order == ["anna", "ben", "anna", "anna", "anna"]

@@ -1,4 +1,4 @@
-"""What the PDF parser makes of pages whose content is known."""
+"""Tests for the PDF parser with generated pages."""
 
 from pathlib import Path
 

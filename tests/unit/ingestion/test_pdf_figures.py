@@ -1,4 +1,4 @@
-"""Which drawings and pictures of a PDF are figures, what they are called and where they stand."""
+"""Tests for the drawings and pictures of a PDF that become figures, with their captions and positions."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What people filled into a PDF is text like any other, beside the words that it belongs to."""
+"""Tests for the values of PDF form fields, which are read as text next to their labels."""
 
 from pathlib import Path
 

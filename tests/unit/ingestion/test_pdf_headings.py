@@ -14,7 +14,9 @@ TAGGED = (
 
 
 def tagged_pdf(path: Path, parts: tuple[tuple[str, str], ...], bold: str) -> Path:
-    """One page, every part in the same size; the part `bold` in bold. Readers rebuild the missing xref."""
+    """Write a tagged one-page PDF in a single font size. Only the part `bold` is bold; the file has no xref
+    table.
+    """
     content = "\n".join(
         f"/{kind} <</MCID {number}>> BDC BT /{'F2' if text == bold else 'F1'} 10 Tf "
         f"72 {700 - 40 * number} Td ({text}) Tj ET EMC"

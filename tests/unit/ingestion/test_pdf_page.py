@@ -1,4 +1,4 @@
-"""One page of a PDF as a picture, and where its words stand on it."""
+"""Tests for drawing a PDF page and for the positions of its words."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def ink_within(picture: Path, sheet: PageSheet, quote: str) -> tuple[float, float]:
-    """The share of dark pixels within the rectangles of a quotation, and outside of them."""
+    """Return the share of dark pixels inside and outside the rectangles of a quotation."""
     with Image.open(picture) as opened:
         image = opened.convert("L")
     inside = Image.new("L", image.size)

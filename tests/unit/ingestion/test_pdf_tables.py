@@ -1,4 +1,4 @@
-"""Tables that are drawn with lines on PDF pages, and drawings that are none."""
+"""Tests for tables with ruled lines on PDF pages, and for drawings that resemble them."""
 
 from pathlib import Path
 

@@ -223,7 +223,7 @@ def test_running_text_beside_a_table_is_no_part_of_it(tmp_path: Path) -> None:
 
 
 def chart(page: Page) -> None:
-    """A chart of bars with numbers above them and a legend of numbers below."""
+    """Draw a bar chart with numbers above the bars and a legend of numbers below."""
     for step, height in enumerate((40, 70, 55, 90, 60, 80)):
         page.pdf.set_fill_color(20, 60, 160)
         for part in range(4):

@@ -1,4 +1,4 @@
-"""What the PowerPoint parser makes of presentations whose content is known."""
+"""Tests for the PowerPoint parser with generated presentations."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ _SCAN_DPI = 150
 
 
 def scanned(original: Path, scan: Path, *, hidden: bool = True) -> Path:
-    """The pages of a PDF as pictures, with their words behind (or, not hidden, before) them."""
+    """Write the pages of a PDF as images, with their words as hidden or visible text."""
     document = pypdfium2.PdfDocument(original)
     copy = FPDF(unit="pt")
     copy.set_auto_page_break(auto=False)

@@ -1,4 +1,4 @@
-"""What a late request of a fenced-off execution did to the index is found and mended."""
+"""Tests for detecting and repairing index changes by late requests of superseded ingestions."""
 
 from collections.abc import Sequence
 from dataclasses import replace

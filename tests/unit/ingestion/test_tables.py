@@ -1,4 +1,4 @@
-"""Separated values: the separator, the encoding, and what is malformed."""
+"""Tests for delimited text files: the separator, the encoding and malformed rows."""
 
 import pytest
 

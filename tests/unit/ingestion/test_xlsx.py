@@ -1,4 +1,4 @@
-"""What the Excel parser makes of workbooks whose content is known."""
+"""Tests for the Excel parser with generated workbooks."""
 
 import io
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The set-up script: refuses what cannot work, and knows by hash whether there is anything to do."""
+"""Tests for the set-up script: it refuses unusable environments and uses hashes to skip completed work."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from scripts import set_up
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project whose set-up is complete as far as files can tell."""
+    """Return a project folder with all files of a completed set-up."""
     for name in ("local.txt", "dev.txt", "embedding.txt", "node.txt"):
         (tmp_path / "requirements").mkdir(exist_ok=True)
         (tmp_path / "requirements" / name).write_text(f"{name}==1\n")

@@ -86,6 +86,6 @@ async def test_a_question_does_not_wait_for_files() -> None:
 
 
 async def _embedded(server: ModelServer, body: bytes) -> int:
-    """How many vectors came back."""
+    """Return the number of vectors in the response."""
     response = await server.embed(body)
     return len(json.loads(bytes(response.body))["data"])

@@ -1,4 +1,4 @@
-"""Reading prompts: what an application escapes comes back letter by letter; broken markup never raises."""
+"""Tests for reading prompts: escaped text is restored exactly, and malformed markup never raises."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -43,7 +43,7 @@ def report(
     more: str = "",
     limit: int | None = None,
 ) -> ReportT:
-    """The report for a task; it must fit the model that asks for it."""
+    """Return the report for a task, validated against the schema that the request contains."""
     message = f"<task>{escape(task, quote=False)}</task><documents>{''.join(documents)}</documents>{more}"
     body: dict[str, JsonValue] = {
         "model": "m",
@@ -148,7 +148,7 @@ TARGETS = "<targets>new: press-2024.pdf\nold: press-2021.pdf</targets>"
 
 
 def turn(*documents: str, **more: JsonValue) -> ChatRequest:
-    """A turn with tools, of a sub-agent that compares two manuals."""
+    """Return the request for a turn with tools, sent by a sub-agent that compares two manuals."""
     properties: JsonValue = {"query": {"type": "string"}, "doc_ids": {"type": "array"}}
     parameters: JsonValue = {"type": "object", "properties": properties, "required": ["query"]}
     function: JsonValue = {"name": "rag_semantic_search", "parameters": parameters}

@@ -1,4 +1,4 @@
-"""Summaries by extraction: every finding its own proof, numbers with units as metrics, nothing made up."""
+"""Tests for extractive summaries: each finding has its own proof, and numbers with units become metrics."""
 
 from html import escape
 

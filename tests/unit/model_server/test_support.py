@@ -80,7 +80,9 @@ def test_what_they_do_not_say_is_declined(embedder: EmbeddingService, question: 
 
 
 def test_the_organisation_s_name_in_every_document_answers_nothing(embedder: EmbeddingService) -> None:
-    """All that question and documents share is whose documents they are."""
+    """Check that the organisation's name, the only words the question and documents share, supports no
+    answer.
+    """
     papers = [
         document(
             name, block(f"Brackwater Tileworks: {text}", heading=name), filename=f"{name}.pdf", title=title

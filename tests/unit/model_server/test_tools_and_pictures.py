@@ -1,4 +1,4 @@
-"""Tool calls by rules, and captions that say what they are made from."""
+"""Tests for rule-based tool calls and for captions that name their source."""
 
 import base64
 import io

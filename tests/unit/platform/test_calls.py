@@ -144,7 +144,9 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def failing(*errors: GroundworkError) -> tuple[Callable[[], Awaitable[str]], list[None]]:
-    """A call that fails with these errors and then succeeds; and its tries."""
+    """Return a call that raises these errors in turn and then succeeds, and a list that grows with each
+    try.
+    """
     tries: list[None] = []
     left = list(errors)
 

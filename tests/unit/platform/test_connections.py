@@ -32,7 +32,7 @@ SDKS = [
 ]
 
 
-# Every adapter is called once, in a fresh process, with nothing listening; each import tells its thread.
+# Calls every adapter once in a new process without any server, and records the thread of each import.
 FIRST_CALLS = """
 import asyncio, importlib.abc, json, sys, threading
 from shared.platform.errors import GroundworkError
@@ -76,7 +76,7 @@ asyncio.run(main(json.loads(sys.argv[1])))
 """
 
 
-# With a managed identity; the clients are only made, as there is nobody to ask for a token.
+# Only creates clients with a managed identity, as no token service is available.
 OPENINGS = """
 import asyncio, importlib.abc, json, sys, threading
 from shared.wiring import Connections
@@ -127,7 +127,7 @@ BY_IDENTITY = {
 
 
 def imports(program: str, settings: dict[str, object]) -> tuple[list[str], dict[str, bool]]:
-    """The codes of failed calls; and by module, whether the event loop's thread imported it."""
+    """Return the error codes of the calls, and for each module whether the event loop thread imported it."""
     command = [sys.executable, "-c", program, json.dumps(settings)]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "."}
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment)
@@ -138,7 +138,7 @@ def imports(program: str, settings: dict[str, object]) -> tuple[list[str], dict[
 def test_no_call_imports_an_sdk_on_the_event_loop() -> None:
     codes, on_loop = imports(FIRST_CALLS, BY_KEY)
     assert codes == ["NetworkError"] * 7
-    # What comes with the app's own modules was imported before: a worker loads those off the loop, too.
+    # Modules of the app were imported earlier. A worker also loads those outside the event loop.
     assert [name for name in SDKS if on_loop.get(name)] == []
     assert on_loop["openai"] is False
 

@@ -1,4 +1,4 @@
-"""DATABASES: what is taken, and what a refusal says."""
+"""Tests for the setting DATABASES: accepted values and error messages."""
 
 import json
 from typing import Any

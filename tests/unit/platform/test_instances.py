@@ -1,4 +1,4 @@
-"""What a reply starts, tells and stops, over a durable client that says as little as the real one."""
+"""Tests for starting, signalling and stopping orchestrations through a durable client."""
 
 from types import SimpleNamespace
 from typing import Any

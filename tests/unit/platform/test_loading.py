@@ -11,7 +11,7 @@ from shared.platform.loading import load, load_module
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module that notes whether the garbage collector runs while it is imported."""
+    """Return the name of a module that records whether garbage collection is enabled during its import."""
     (tmp_path / "outer_module.py").write_text(
         "import gc\n"
         "from shared.platform.loading import load_module\n"

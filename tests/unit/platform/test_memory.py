@@ -1,4 +1,4 @@
-"""What the C library does with memory that Python frees."""
+"""Tests that the C library returns memory freed by Python to the operating system."""
 
 import ctypes
 import subprocess

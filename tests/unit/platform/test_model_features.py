@@ -1,4 +1,4 @@
-"""What is learned of an endpoint from the ways in which servers refuse, and what is not."""
+"""Tests for detecting the features of a model endpoint from its error responses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every model has in common. A refused value can be a document's text, a question or a key."""
+"""Tests for the base model. Validation errors never contain the refused value, which may be private."""
 
 from typing import Any
 

@@ -75,7 +75,7 @@ def test_whatever_comes_can_be_sent(deltas: list[str]) -> None:
 
 
 class Verdict(BaseModel):
-    """What is asked for."""
+    """The structured output requested from the model."""
 
     holds: bool
     grade: int = Field(ge=1)

@@ -1,4 +1,4 @@
-"""Settings: what is missing or wrong is named, with its purpose and an example."""
+"""Tests for settings: errors name each missing or invalid variable with its purpose and an example."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ COMPLETE = {
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Nothing set but what is needed."""
+    """Set only the required variables."""
     for variable in setting_fields():
         monkeypatch.delenv(variable, raising=False)
     for variable, value in COMPLETE.items():
@@ -466,7 +466,7 @@ TIGHT = CONTRACT | {
 
 
 def values(settings: Settings) -> dict[str, object]:
-    """The contract's settings by their variables in lower case."""
+    """Return the settings of the contract, keyed by their variables in lower case."""
     groups = (settings.subagents, settings.thresholds, settings.budgets)
     by_alias = {
         name.lower(): value for group in groups for name, value in group.model_dump(by_alias=True).items()
@@ -512,7 +512,7 @@ def test_changed_settings_keep_those_of_tools() -> None:
 
 
 def test_about_a_hundred_settings() -> None:
-    """A number that no operator would change is a constant."""
+    """Limit the number of settings: a number that no operator would change should be a constant."""
     assert len(setting_fields()) <= 105
 
 

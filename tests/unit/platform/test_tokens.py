@@ -16,7 +16,9 @@ def test_without_a_tokenizer_letters_are_counted() -> None:
 
 
 def unknowing_tokenizer(folder: Path) -> str:
-    """One that knows a single word; of all else it says that it is one unknown token."""
+    """Write a tokenizer that knows a single word and maps any other text to one unknown token; return its
+    path.
+    """
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "word": 1}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.enable_truncation(4)

@@ -1,4 +1,4 @@
-"""Calls of models as spans: how much and how long, and what was said only where that is asked for."""
+"""Tests for spans of model calls: tokens and duration, and message texts only if enabled."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

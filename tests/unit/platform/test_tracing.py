@@ -1,4 +1,4 @@
-"""Spans: below what they are, what they tell, and what they never tell."""
+"""Tests for spans: their parents, their attributes, and data that they must never contain."""
 
 import asyncio
 import json
@@ -134,7 +134,7 @@ def test_an_orchestration_is_recorded_under_the_id_that_its_parts_know(recorded:
     assert span.end_time - span.start_time == 2_000_000_000
     with tracing.root("next", "server"):
         pass
-    assert recorded.one("next").context != span.context  # an id is told for one span
+    assert recorded.one("next").context != span.context  # the fixed span id is used only once
 
 
 def test_what_the_caller_does_not_record_is_not_recorded(recorded: Recorded) -> None:

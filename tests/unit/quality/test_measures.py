@@ -1,4 +1,4 @@
-"""Measures of quality in use: what each counts, its aim, and over which span of time."""
+"""Tests for the quality measures: the counted records, the target and the time span of each."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,7 +63,7 @@ def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
             False,
         ),
         ("answers_with_figures", [run(outcome="abstained", figures_available=2)], None, 0, None),
-        # Plans: every item done, and nobody asked; a run that its owner ended tells nothing.
+        # A plan is complete if every item is done without asking the user. Cancelled runs are not counted.
         (
             "plan_completion",
             [
@@ -222,7 +222,7 @@ def test_a_run_that_waited_for_a_person_has_no_latency() -> None:
     assert (made.asked_back, made.latency_ms, made.first_token_ms) == (True, None, 5)
 
 
-NOW = datetime(2026, 3, 10, 0, 30, tzinfo=UTC)  # most of a span of hours lies in the day before
+NOW = datetime(2026, 3, 10, 0, 30, tzinfo=UTC)  # a span of several hours lies mostly in the previous day
 
 
 async def note(services: Services, key: str, hours_ago: float) -> None:

@@ -179,7 +179,7 @@ class HangingIndex(RecordingIndex):
         if not request.vectors:
             return SearchPage(rows=())
         if request.vectors[0].field == "content_vector":
-            await asyncio.sleep(0)  # the others have begun
+            await asyncio.sleep(0)  # let the other requests start
             raise RateLimitError("slow down")
         try:
             return await asyncio.Future()
@@ -195,7 +195,7 @@ async def test_one_failed_search_ends_all_the_others() -> None:
 
 
 class SlowEmbedder(LengthEmbedder):
-    """Takes its time, and remembers what an index was asked meanwhile."""
+    """A slow embedder that records the index requests made in the meantime."""
 
     def __init__(self, index: RecordingIndex) -> None:
         self._index = index
@@ -258,7 +258,7 @@ async def test_a_named_document_costs_one_request_more_there_and_one_here() -> N
 
 
 async def test_words_that_name_a_document_count_little_in_all_requests_for_words() -> None:
-    # As many rows as asked for: the words of the others are unknown, and asked for by id.
+    # The page is full, so word scores of other blocks are unknown and requested by id.
     index = ScriptedIndex(
         [row(f"k{number}", 9.0) for number in range(50)], content_vector=[row("v", 0.7, doc_id="named")]
     )

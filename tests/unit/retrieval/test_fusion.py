@@ -127,7 +127,7 @@ def test_a_page_beside_a_good_page_comes_before_a_lonely_one(page_number: int) -
 
 
 def test_a_document_weighs_what_its_blocks_have_above_the_worst_of_the_best() -> None:
-    """One good block and one fair one outweigh three that are fair or poor."""
+    """Check that one good block and one fair block outweigh three that are fair or poor."""
     fused = {"a1": 0.7, "a2": 0.601, "b1": 0.61, "b2": 0.61, "b3": 0.51, "c": 0.5}
     places = {block: BlockPosition(block[0], None) for block in fused}
     assert order_blocks(fused, places, {}) == ["a1", "a2", "b1", "b2", "b3", "c"]

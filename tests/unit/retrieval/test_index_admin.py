@@ -1,4 +1,4 @@
-"""What an index lacks, and what it cannot become."""
+"""Tests for comparing an index with its schema: additions are applied, other changes need a new index."""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ def test_a_query_is_the_words_that_were_written_and_nothing_else(text: str) -> N
 
 
 def words_of(node: QueryNode | None) -> list[str]:
-    """The words of a query without operators; fails on any other one."""
+    """Return the optional words of a query, and fail on any other kind of node."""
     if isinstance(node, Words):
         return [node.text]
     assert isinstance(node, Group)
@@ -107,7 +107,7 @@ def test_a_question_is_looked_for_by_the_words_that_say_something(question: str,
             "What is Apple's gross margin in FY2018?",
             'gross margin "gross margin"^0.25 "gross margin"~3^0.25 Apple^0.25 FY2018^0.25',
         ),
-        # The fruit is no name, and one other word is too few.
+        # The fruit is not a document name, and a single other word is not enough.
         ("Gross margin of apple juice", None),
         ("Apple margin 2018", None),
         ("Margin and tax of AND", 'Margin tax "Margin tax"~3^0.25 \\AND^0.25'),

@@ -38,14 +38,14 @@ def test_both_indexes_can_be_trimmed_by_rights() -> None:
         assert [name for name, field in fields.items() if field.get("key")] == [next(iter(fields))]
 
 
-# Of the attributes that a field keeps for life. A new field changes nothing here.
+# Attributes that can't be changed once a field exists. Adding a field doesn't affect this hash.
 FIXED = ("type", "key", "searchable", "filterable", "sortable", "facetable", "analyzer")
 SCHEMAS = {
     "content": content_index("any", 64),
     "documents": documents_index("any"),
     "memory": memory_index("any", 64),
 }
-# By version: the fields that it began with, and the hash of what they are.
+# Maps each version to the number of its initial fields and the hash of their fixed attributes.
 KNOWN: dict[str, dict[int, tuple[int, str]]] = {
     "content": {1: (17, "b363f22942b1")},
     "documents": {1: (23, "fc0fbba322cc")},

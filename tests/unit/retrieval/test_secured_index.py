@@ -44,7 +44,9 @@ async def test_another_filter_cannot_escape_the_trimming() -> None:
 
 @pytest.mark.parametrize("bound_to", ["", "t1", "t2"])
 async def test_a_file_for_one_conversation_is_found_there_alone(bound_to: str) -> None:
-    """Neither the index's field nor the row opens it elsewhere, should the other one be wrong."""
+    """Check that either the thread id in the index or that in the row is enough to hide the file
+    elsewhere.
+    """
     own, of_thread = DocumentRow((("anna",),)), DocumentRow((("anna",),), thread_id="t1")
     fields = {"right": "t1", "lagging": None}
     rows = FixedRows({"right": of_thread, "lagging": of_thread, "own": own})
@@ -102,7 +104,9 @@ async def test_a_change_of_access_holds_for_the_next_search() -> None:
 
 
 async def listed(count: int, closed: range, limit: int) -> tuple[list[str], int]:
-    """The newest documents, and their count; the index still admits Anna to those in `closed`."""
+    """Return the ids of the newest documents and their count. The index wrongly admits Anna to those in
+    `closed`.
+    """
     index = InMemorySearchIndex("doc_id")
     await index.upload(
         [

@@ -94,7 +94,7 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
     other = await child_log(log, 1)
     await one.write(STARTED)
     await other.write(run_event("TOOL_STARTED"))
-    await step.write(run_event("THOUGHT"))  # nobody has taken the step over
+    await step.write(run_event("THOUGHT"))  # no other attempt has taken over the step
     events = [json.loads(line)["data"] for line in (await log.read("r")).public]
     assert datetime.fromisoformat(events[1].pop("at")).tzinfo is not None
     assert events[1] == {

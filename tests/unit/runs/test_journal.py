@@ -1,4 +1,4 @@
-"""The journal: what is complete, which reply counts, what may follow what."""
+"""Tests for the journal: complete steps, the reply that counts, and the allowed order of events."""
 
 import asyncio
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The end of a log in memory: what it tells, what it forgets, whom it wakes."""
+"""Tests for the in-memory tail of a log: the events it returns, eviction, and waking of readers."""
 
 import asyncio
 

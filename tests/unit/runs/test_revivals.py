@@ -25,7 +25,7 @@ def counted(count: int, seconds_ago: float) -> RevivalCount:
         (None, NOW - timedelta(minutes=9), "revive"),
         (None, LONG_AGO, "give_up"),
         (None, None, "revive"),
-        (counted(1, 2), NOW, "wait"),  # another one begins it again at this moment
+        (counted(1, 2), NOW, "wait"),  # another process is reviving the run at this moment
         (counted(MAX_REVIVALS, 2), NOW, "wait"),
         (counted(MAX_REVIVALS - 1, 20), NOW, "revive"),
         (counted(MAX_REVIVALS, 20), NOW, "give_up"),
@@ -50,7 +50,9 @@ def left_s(step: int, marks: list[tuple[str, int, float]]) -> float:
 
 
 def mark(state: str, number: int, seconds: float) -> RunEvent:
-    """Of a step; `child…`: of the first turn of the sub-agent `number`."""
+    """Return an event `seconds` ago: of step `number`, or for `child …` of the first turn of that
+    sub-agent.
+    """
     if state == "resumed":
         return ResumedStatus(at=ago(seconds))
     if state.startswith("child"):

@@ -1,4 +1,4 @@
-"""The Teams app package beside Microsoft's schema: ids, hosts, icons, and the zip file itself."""
+"""Tests for the Teams app package beyond the Microsoft schema: ids, hosts, icons and the zip file."""
 
 import io
 import zipfile

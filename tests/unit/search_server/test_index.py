@@ -1,4 +1,4 @@
-"""One index without HTTP: views that stay as they were, filters that are kept, writes that fail whole."""
+"""Tests for a single index without HTTP: stable snapshots, cached filters and atomic writes."""
 
 import sqlite3
 from pathlib import Path

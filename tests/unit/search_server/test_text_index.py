@@ -17,7 +17,9 @@ COUNT = 3000
 
 @pytest.fixture(scope="module")
 def text_index() -> TextIndex:
-    """Every text has `common`; longer ones score less, and each length occurs many times."""
+    """Return an index whose texts all contain `common`. Longer texts score less, and each length occurs many
+    times.
+    """
     definition = IndexDefinition.model_validate({"name": "texts", "fields": FIELDS}).with_defaults()
     index = TextIndex(Schema(definition))
     index.add((slot, {"text": "common " + "filler " * (slot % 7)}) for slot in range(COUNT))

@@ -1,4 +1,4 @@
-"""Crashes, outages and defects in awkward places: none keeps a document open, and none goes on for ever."""
+"""Tests for crashes, outages and defects: access is denied rather than left open, and every failure ends."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What administrators see, what people may change, and what is registered."""
+"""Tests for the synchronisation status, changes that users may make, and registration of the timer."""
 
 import subprocess
 import sys

@@ -75,7 +75,7 @@ async def test_a_folder_limits_the_library_wherever_files_move(address: str) -> 
         t.server.move(drive, outside, deep)
         await t.run()
         assert t.names() == ["out.md"]
-        t.server.move(drive, deep, other)  # delta doesn't report what is below
+        t.server.move(drive, deep, other)  # the delta query doesn't report the contents of a moved folder
         await t.run()
         assert t.names() == []
 

@@ -53,7 +53,7 @@ class FakeWeb(WebSearch):
 
 
 async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[StoredChild, list[Message]]:
-    """The messages with the results of some calls, as the model reads them in the next turn."""
+    """Return the child and the results of these tool calls, as the model receives them in the next turn."""
     turn = calls(*((name, json.dumps(arguments)) for name, arguments in asked))
     model = CountedModel(turn, READY, GOOD)
     patient = {"settings": fake_settings(retrieval_timeout_s=PATIENCE_S), "seconds": PATIENCE_S}

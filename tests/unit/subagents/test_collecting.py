@@ -1,4 +1,4 @@
-"""What children leave is merged whatever became of them, and what went wrong is told."""
+"""Tests for merging the results of sub-agents, whatever their status, and for reporting their failures."""
 
 import pytest
 

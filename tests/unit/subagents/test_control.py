@@ -25,7 +25,7 @@ def done(name: str = "a") -> SubagentEnd:
 
 
 class ChangingStore(InMemoryControlStore):
-    """Somebody else writes between each read and write, so many times."""
+    """A store in which another writer interferes between a read and a write, `times` times."""
 
     def __init__(self, times: int) -> None:
         super().__init__()

@@ -51,12 +51,13 @@ class DividingModel(DelegatingModel):
         yield DocReaderReport(sections=(), claims=(claim,), uncertainty=()).model_dump_json()
 
 
-MODELS = {"searching": (DelegatingModel, 1), "dividing": (DividingModel, 2)}  # and how many sub-agents
-APPENDS = 22  # of the run and its sub-agents, behind the one that begins the journal; the same with both
+# the model, and the number of sub-agents that it starts
+MODELS = {"searching": (DelegatingModel, 1), "dividing": (DividingModel, 2)}
+APPENDS = 22  # of the run and its sub-agents, without creating the journal; equal for both models
 
 
 class WatchedLog(DyingLog):
-    """Also keeps what a reader receives that follows the run from its beginning."""
+    """A log that also keeps the events received by a reader who follows the run from its start."""
 
     def __init__(self, at: int, *, is_behind: bool) -> None:
         super().__init__(at, is_behind=is_behind)
@@ -64,7 +65,7 @@ class WatchedLog(DyingLog):
         self.run_id = ""
 
     def receive(self) -> list[RunEvent]:
-        """Read on, and return everything received so far."""
+        """Read all public events, check that received ones are unchanged, and return them."""
         public = self.events(self.run_id)
         assert public[: len(self.received)] == self.received  # nothing received changes later
         self.received = public

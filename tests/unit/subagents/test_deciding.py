@@ -1,4 +1,4 @@
-"""Delegation is decided on what is known at that moment, stored once, and never in an answer's way."""
+"""Tests for the decision to delegate: based on current facts, stored once, and never blocking an answer."""
 
 import asyncio
 import json
@@ -229,7 +229,7 @@ async def test_neither_question_nor_person_is_in_the_log(written: pytest.LogCapt
 
 
 class Web(WebSearch):
-    """A search engine that nobody asks while it is decided."""
+    """A search engine that must not be called during the decision."""
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
         pytest.fail("what is asked was told to outsiders")

@@ -1,4 +1,4 @@
-"""Slots, circuit and attempts: a decision holds with what all others do at the same moment."""
+"""Tests for concurrent decisions: slots, the circuit breaker and attempts stay consistent."""
 
 import asyncio
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tests.unit.subagents.lines import keep_state
 
 
 class UntouchedControl(InMemoryControlStore):
-    """A table that nobody may look at."""
+    """A control table that must not be read."""
 
     async def read(self) -> ControlState:
         pytest.fail("the table of sub-agents was asked for nothing")
@@ -68,7 +68,7 @@ async def test_slots_are_taken_before_children_start_and_are_free_after_them() -
     ("state", "code", "decision"),
     [
         ({"leases": leases(20, begun=True)}, "ACTIVE_LIMIT_REACHED", "no_delegate"),
-        # Ten at work and ten about to be: every slot is taken.
+        # Ten sub-agents in progress and ten about to start occupy every slot.
         (
             {"leases": (*leases(10, begun=True), *leases(10, begun=False, prefix="waiting"))},
             "ACTIVE_LIMIT_REACHED",
@@ -110,7 +110,9 @@ async def test_with_one_slot_left_one_reader_reads_both_documents() -> None:
 
 async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
     class Raced(InMemoryControlStore):
-        """Between the first look and the writing somebody else takes the last slots."""
+        """A control table in which another process takes the last slots between the first and the second
+        read.
+        """
 
         reads = 0
 

@@ -1,4 +1,6 @@
-"""What sub-agents found reaches the prompt as data; the web reaches the reader as text and plain links."""
+"""Tests for findings of sub-agents in the prompt, where they are data, and web results shown as plain
+links.
+"""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""What the delegation policy learns about a question."""
+"""Tests for the facts about a question that the delegation policy receives."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Evidence of parent and children is one list: no document is missing, nothing stands twice, and it ends."""
+"""Tests for merging the evidence of parent and children: every document is kept, without duplicates."""
 
 import random
 

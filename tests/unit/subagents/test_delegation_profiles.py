@@ -1,4 +1,4 @@
-"""What a delegated question gets: the profile, its tools, its budget, and what follows if it fails."""
+"""Tests for delegated questions: the chosen profile, its tools and budget, and the fallback on failure."""
 
 from typing import Any
 

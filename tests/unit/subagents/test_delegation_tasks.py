@@ -1,4 +1,4 @@
-"""Tasks of a decision: together within what is left, each document with somebody, nobody twice."""
+"""Tests for dividing a question into tasks: within the budget, with each document assigned exactly once."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def decision(profile: ProfileName) -> DelegationPolicyOutput:
 
 
 def room_for(children: int, tokens: int, cost_usd: float) -> Situation:
-    """A situation in which the question's sub-agents may still use this much."""
+    """Return a situation that leaves this budget for the question's sub-agents."""
     return situation(
         max_per_request=children,
         free_slots=children,

@@ -1,4 +1,4 @@
-"""Sub-agents in one process: side by side, and nobody is waited for late."""
+"""Tests for running sub-agents concurrently in one process, without waiting past the deadline."""
 
 import asyncio
 import time

@@ -34,7 +34,7 @@ from tests.unit.answering.test_revival import Host
 from tests.unit.subagents.stored_child import READY, calls, evidence
 from tests.world import ANNA, corpus_services, plan
 
-APPENDS = 22  # of the run and its sub-agent, behind the one that begins the journal
+APPENDS = 22  # of the run and its sub-agent, without the append that creates the journal
 DELEGATES = calls(("delegate", '{"task": "Find the proof.", "profile": "evidence_builder"}'))
 SEARCHES = calls(("rag_semantic_search", '{"query": "pump pressure limit"}'))
 ANSWERS = ModelTurn(
@@ -98,7 +98,7 @@ async def revive(services: Services, run_id: str) -> None:
 
 
 async def close(services: Services, run_id: str) -> None:
-    """Begin the step after the sub-agent, unless it has begun, as its parent does at the deadline."""
+    """Open the step after the sub-agent, as its parent does at the deadline, unless it is already open."""
     journal = await read_journal(services.run_log, services.blobs, run_id)
     if any(line.step == DELEGATING_STEP + 2 for line in journal.events):
         return

@@ -17,7 +17,7 @@ from tests.world import add_record, corpus_services
 
 
 async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
-    """Documents by their file names, which are their ids, too; the last may be read by `readers`."""
+    """Return services with documents whose ids are their file names. Only `readers` may read the last one."""
     services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     for filename in filenames:
         acl = readers if filename == filenames[-1] else ("*",)
@@ -28,7 +28,7 @@ async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Service
 
 
 def comparison(*filenames: str, **asked: object) -> DelegationRequest:
-    """Of documents that it does not name; a passage of each was found."""
+    """Return a request to compare documents that the question doesn't name, with one passage of each."""
     hits = tuple(Hit(block_id=name, doc_id=name, filename=name, score=0.5) for name in filenames)
     return delegation_request(
         planned={"query_type": "COMPARISON", "intent": "compare_docs"},

@@ -1,4 +1,6 @@
-"""People see sub-agents while they work and afterwards; nothing of them outlives rights, runs or threads."""
+"""Tests for showing sub-agents during and after a run, and for removing them with rights, runs and
+threads.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -32,7 +34,7 @@ from tests.world import ANNA, BEN, corpus_services, remove_row
 
 
 async def delegating(services: Services) -> RunRequest:
-    """A run of Anna's with a comparator at work on the manual and a report."""
+    """Start a run of Anna's with a comparator in progress on the manual and a report."""
     request = await begin_run(ChatRequest(question="What differs?"), ANNA, services)
     given = comparison("manual", "report-2023")
     given = type(given)(request, given.stored, given.evidence, step=STEP)
@@ -47,7 +49,7 @@ async def leaves(services: Services, run_id: str, left: SubagentState) -> None:
 
 
 async def blobs_of(services: Services, run_id: str) -> dict[str, bytes]:
-    """What its working memory holds."""
+    """Return the blobs in the working memory of the run, keyed by their names within its folder."""
     folder = f"runs/{run_id}/"
     names = [blob.name async for blob in services.blobs.list_blobs(WORK, folder)]
     return {name.removeprefix(folder): await services.blobs.read(WORK, name) for name in names}
@@ -139,7 +141,7 @@ async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
     assert kept.sub_agents[0].uncertainty
     revoked = await refresh_answer(doubting("manual"), BEN, services)
     assert (revoked.sub_agents[0].uncertainty, revoked.sub_agents[0].claims) == ((), 3)
-    # One of two is enough: nobody knows which of them a sentence tells of.
+    # If one of two documents is removed, both statements are hidden: either may concern the removed document.
     await remove_row(services, "report-2023")
     both = await refresh_answer(doubting("manual", "report-2023"), ANNA, services)
     assert both.sub_agents[0].uncertainty == ()

@@ -24,7 +24,7 @@ LONG_S = 60.0
 
 
 def budget(tokens: int = 0, cost_usd: float = 0.0, max_cost_usd: float = 0.03) -> Budget:
-    """A budget of 8,000 tokens, of which some are used."""
+    """Return a budget of 8,000 tokens that is already partly used."""
     return Budget(8000, max_cost_usd, tokens=tokens, cost_usd=cost_usd, prices=PRICES)
 
 

@@ -53,7 +53,7 @@ def end(
 
 
 def after(outcomes: Iterable[bool], state: ControlState | None = None) -> ControlState:
-    """The state after so many sub-agents, one by one."""
+    """Return the state after sub-agents with these outcomes, started and ended one after the other."""
     state = state or ControlState()
     for number, success in enumerate(outcomes):
         state = start(state, f"past{number}")
@@ -194,7 +194,7 @@ def test_one_that_never_reports_is_followed_by_another() -> None:
     expired = COOLED + timedelta(seconds=15) + LEASE_GRACE
     second = start(tried, "b", now=expired)
     assert [lease.child_id for lease in second.leases] == ["b"]
-    assert end(second, "done", "a", now=expired) == second  # too late: it is not the one that tries any more
+    assert end(second, "done", "a", now=expired) == second  # too late: another attempt now holds the lease
 
 
 def test_those_from_before_the_pause_neither_close_the_circuit_nor_prolong_it() -> None:

@@ -30,7 +30,7 @@ SMALL = fake_settings(
 
 @dataclass
 class Pending:
-    """What an instance has read and decided, and has not written yet."""
+    """The state that an instance has read, and the state it has decided to write."""
 
     read: ControlState
     write: ControlState
@@ -38,7 +38,9 @@ class Pending:
 
 
 class SharedRow(RuleBasedStateMachine):
-    """Instances read, decide and write in any interleaving; the row takes only what was decided on it."""
+    """Interleaves instances that read, decide and write. The row accepts a write only if it is unchanged
+    since the read.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class SharedRow(RuleBasedStateMachine):
     def write(self, instance: int) -> None:
         done = self.pending.pop(instance, None)
         if done is None or done.read.revision != self.row.revision:
-            return  # somebody else was quicker: this one reads again
+            return  # another instance wrote first, so this one reads again
         self.row = done.write.model_copy(update={"revision": f"{int(self.row.revision or 0) + 1}"})
         deadlines = {lease.child_id: lease.expires_at - LEASE_GRACE for lease in self.row.leases}
         self.at_work |= {name: deadlines[name] for name in done.granted}

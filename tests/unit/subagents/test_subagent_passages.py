@@ -1,4 +1,4 @@
-"""What a sub-agent is shown: within its limit, each document represented, escaped."""
+"""Tests for the passages that a sub-agent receives: limited, escaped, and from every document."""
 
 from typing import Any
 

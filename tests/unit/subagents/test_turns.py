@@ -1,4 +1,4 @@
-"""Turns of a sub-agent: what they do and store; taken twice, they are one."""
+"""Tests for turns of a sub-agent: their effects and stored state, also if a turn is repeated."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

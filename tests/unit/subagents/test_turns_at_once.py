@@ -1,4 +1,6 @@
-"""Two attempts at one turn at once, as a host comes back that was thought dead: the later one counts."""
+"""Tests for two concurrent attempts at a turn, as after a host recovers from a presumed crash: the later
+wins.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -53,7 +55,7 @@ class GatedModel(CountedModel):
 
 
 async def held_up(world: StoredChild, model: GatedModel) -> "asyncio.Task[TurnResult]":
-    """An attempt at the first turn whose process stands still."""
+    """Return an attempt at the first turn that is paused at its model call."""
     late = asyncio.create_task(world.take())
     await model.reached.wait()
     return late
@@ -122,7 +124,7 @@ async def test_an_attempt_is_not_taken_for_another_when_the_replies_to_its_appen
 
 async def test_an_attempt_goes_on_after_an_append_of_unknown_outcome() -> None:
     class Late(InMemoryRunLog):
-        """Writes the first tool event, and says nothing of it."""
+        """A log that writes the first tool event but fails to confirm it."""
 
         is_lost = False
 

@@ -1,4 +1,4 @@
-"""What a sub-agent stores and tells while it works, and that it stops when its run has ended."""
+"""Tests for the events and state that a sub-agent stores, and for stopping once its run has ended."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

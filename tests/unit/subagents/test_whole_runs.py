@@ -1,4 +1,4 @@
-"""Whole runs with sub-agents: what they bring reaches the reader, marked as what it is, and is in the log."""
+"""Tests for complete runs with sub-agents: their results reach the reader with labels and are logged."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -33,7 +33,7 @@ class Web(WebSearch):
 
 
 def leaving(left: SubagentState) -> RunChildren:
-    """Every child leaves this."""
+    """Return sub-agents that each store this state."""
 
     async def run(
         starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
@@ -57,7 +57,7 @@ async def ask(services: Services, run_children: RunChildren, **body: Any) -> tup
 
 
 async def unsure(answer: str = ABSTAINS, **settings: Any) -> Services:
-    """A world whose documents fit no question well, beside a web that can be searched."""
+    """Return services whose documents fit no question well, with a web search."""
     made = await corpus_services(
         Model(plan(), answer=answer), settings=fake_settings(max_retrieval_attempts=1, **settings)
     )

@@ -6,7 +6,7 @@ from shared.tables.cell_values import ColumnReader, Decimals
 
 
 def column(*cells: str, default: Decimals = "en") -> tuple[str, list[object]]:
-    """The kind of a column, and its values."""
+    """Return the kind of a column and its converted values."""
     reader = ColumnReader()
     for cell in cells:
         reader.add(cell)
@@ -55,7 +55,7 @@ def test_columns_of_one_kind_are_typed(cells: tuple[str, ...], kind: str, values
         ("$5", "€5"),
         ("5%", "5"),
         ("1.5", "1,5"),
-        ("01/02/2024", "03/04/2024"),  # days first or months first: nobody can tell
+        ("01/02/2024", "03/04/2024"),  # ambiguous: day or month first
         ("31/12/2024", "12/31/2024"),
         ("2024-02-30",),
         ("(5", "5"),

@@ -1,4 +1,4 @@
-"""What an owner says of tables is checked against them, and goes into their cards."""
+"""Tests for hints that owners give about tables: they are validated and added to the table cards."""
 
 import json
 import sqlite3

@@ -23,7 +23,7 @@ Loaded = tuple[Table, list[tuple[Any, ...]]]
 
 
 def loaded(path: Path, folder: Path) -> list[Loaded]:
-    """The tables of a file, each with its rows without what is hidden."""
+    """Load a file and return each of its tables with the rows of its visible columns."""
     folder.mkdir()
     job = ParseJob(
         source=path,
@@ -206,7 +206,8 @@ def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
         ("Item,EUR\nA,10\nB,20\nThird,30\n", 60),  # two that add up to a third by chance
         ("Year,Births\n2001,1\n2002,2\n2003,3\n2004,6\n", 12),
         ("Child,Toys\nAnna,1\nBen,1\nCara,1\nDora,3\n", 6),
-        ("Land,2023,2024\nA,10,1\nB,20,2\nC,30,4\nKonzern,60,7\n", 60),  # without a word of ours
+        # a total without any of the known words for totals
+        ("Land,2023,2024\nA,10,1\nB,20,2\nC,30,4\nKonzern,60,7\n", 60),
     ],
     ids=[
         "German",

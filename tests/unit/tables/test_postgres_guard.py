@@ -1,4 +1,4 @@
-"""SQL for PostgreSQL: what a database is asked, and what never gets there."""
+"""Tests for the SQL guard of PostgreSQL: the statements sent to a database, and refused statements."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""SQL for files: what the guard makes of an allowed query, its limits, and what a refusal says."""
+"""Tests for the SQL guard of files: the rewritten query, its limits and the text of refusals."""
 
 import pytest
 

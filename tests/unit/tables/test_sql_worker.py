@@ -1,4 +1,4 @@
-"""Queries over tables: what they give, what they say of themselves, and what is refused with a way out."""
+"""Tests for queries over tables: their results, their metadata, and refusals that suggest a correction."""
 
 import sqlite3
 from pathlib import Path

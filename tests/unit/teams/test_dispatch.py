@@ -20,7 +20,7 @@ GIVEN = UserContext(user_id="anna")
 
 
 async def asked() -> tuple[Chat, BotReply, str]:
-    """A chat in which a run waits; what it asked, and its id."""
+    """Return a chat with a waiting run, the clarification that it sent, and the run's id."""
     bot = await chat(REVENUE)
     (said,) = await bot.write(UNCLEAR)
     run_id = (await bot.turn()).waiting_run_id
@@ -134,7 +134,7 @@ async def test_somebody_elses_button_opens_nothing() -> None:
 
 
 async def answered_in_the_web_page(bot: Chat, run_id: str) -> None:
-    """The run goes on, and is at work."""
+    """Answer the clarification outside the chat and mark the run as running."""
     record = await owned_run(run_id, GIVEN, bot.services.runs)
     await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services)
     await bot.services.runs.replace(record.model_copy(update={"status": "running"}))
@@ -166,7 +166,7 @@ async def test_a_thumb_that_is_written_leaves_the_question_open() -> None:
 
 
 async def waited(bot: Chat) -> list[str]:
-    """What is said when the time for an answer is over."""
+    """Let the time for an answer pass and return the texts that the bot sends."""
     before = len(bot.outbox.said)
     await bot.reply(bot.steps[-1].model_copy(update={"delay_s": 0.0}))
     return bot.outbox.texts[before:]

@@ -25,7 +25,7 @@ NOTES = BotAttachment(name="notes.txt", content_type="text/plain", url="https://
 
 
 async def with_state(status: DocumentStatus, doc_id: str = "manual", **fields: str) -> Chat:
-    """A chat in which a dropped file has come so far."""
+    """Return a chat with a dropped file in this processing state."""
     bot = await chat()
     await put_state(bot, doc_id, status, **fields)
     return bot
@@ -80,7 +80,7 @@ async def test_a_file_for_a_deleted_thread_begins_another() -> None:
 
 
 async def with_files(*names: str) -> Chat:
-    """A chat whose thread has files of these names."""
+    """Return a chat whose thread has files with these names."""
     bot = await with_state("ready")
     await bot.write(attachments=(MANUAL,))
     (thread_id,) = bot.threads_of_files

@@ -75,7 +75,7 @@ def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
 
 
 def prefixes_of(text: str) -> list[str]:
-    """What is shown of a text as it grows, by one character at a time."""
+    """Return the text shown after each character while a text grows."""
     return [finished_lines(text[:end]) for end in range(len(text) + 1)]
 
 
@@ -192,7 +192,7 @@ def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None
     ],
 )
 def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, shown: str) -> None:
-    """The Playground shows none in a list without blank lines, and one item has none."""
+    """Check single items: the Playground shows no chip within a list that lacks blank lines."""
     assert for_channel(text)[0] == shown
 
 

@@ -1,4 +1,4 @@
-"""What messages in chats mean, and whose they are."""
+"""Tests for interpreting chat messages and identifying their senders."""
 
 import pytest
 

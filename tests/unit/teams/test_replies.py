@@ -1,4 +1,4 @@
-"""Replies: what is written into the conversation, and what a crash in between costs."""
+"""Tests for replies: the messages sent to a conversation, and the effects of a crash between steps."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,9 @@ BOT_REMOVED = AccessDeniedError("The bot is not part of the conversation roster.
 
 
 async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -> tuple[Chat, ReplyStep]:
-    """A chat in which a run was begun that nobody runs; the step that follows it, for `stream_s` at most."""
+    """Return a chat with a run that nothing executes, and the step that follows the run for `stream_s`
+    seconds.
+    """
     bot = await chat(bot_stream_seconds=stream_s)
     bot.runs_are_run = False
     message = bot.message(text, **fields)
@@ -41,7 +43,7 @@ async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -
 
 
 async def tell(bot: Chat, step: ReplyStep, events: Sequence[tuple[EventName, dict[str, object]]]) -> None:
-    """What a run writes into its log."""
+    """Append events to the log of the run."""
     await bot.services.run_log.append(step.run_id, [run_event(name, **data) for name, data in events])
 
 
@@ -51,7 +53,7 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
     assert (step.kind, step.part) == ("follow", 1)
     assert "will write here" in bot.last.reply.text
     step = await perform_reply(step, bot.deps)
-    assert (step.part, len(bot.outbox.said)) == (2, 1)  # said once
+    assert (step.part, len(bot.outbox.said)) == (2, 1)  # the message is sent only once
     await run_to_end(step.run_id, bot.services)
     step = await perform_reply(step, bot.deps)
     assert step.kind == "end"
@@ -314,7 +316,7 @@ def test_a_source_is_named_in_the_language_of_the_reader(changes: dict[str, Any]
 @pytest.mark.parametrize(
     ("url", "address", "shown"),
     [
-        ("/api/documents/d1/pages/3", None, ""),  # nobody knows the app's own address
+        ("/api/documents/d1/pages/3", None, ""),  # the address of the app is unknown
         ("https://video.example/talk#t=83", None, "https://video.example/talk#t=83"),
         ("javascript:alert(1)", APP, ""),
         ("http://video.example/talk", APP, ""),
@@ -354,14 +356,14 @@ _PORTS = {
 
 
 class MortalOutbox(Mortal):
-    """The messages that it begins are mortal, too."""
+    """An outbox that also makes the messages it begins subject to the simulated crash."""
 
     async def begin(self, *arguments: Any, **keywords: Any) -> Any:
         return Mortal(await self._inner.begin(*arguments, **keywords), ("finish",), self._death)
 
 
 def dying(bot: Chat, death: Death) -> Chat:
-    """The same chat as a process sees it that will die."""
+    """Return the chat as used by a process that crashes at `death`."""
     services = death.mortal(bot.services, _PORTS)
     outbox: Any = MortalOutbox(bot.services.bot_outbox, ("say",), death)
     turns: Any = services.bot_turns

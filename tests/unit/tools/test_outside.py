@@ -1,4 +1,4 @@
-"""What a run may tell the web, and where it may go there."""
+"""Tests for web access of a run: allowed queries, allowed addresses, and confidential documents."""
 
 import pytest
 

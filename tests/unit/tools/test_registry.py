@@ -1,4 +1,4 @@
-"""All tools of the registry: their schemas, and what no model can do with them."""
+"""Tests for all registered tools: their schemas, and limits on the arguments of a model."""
 
 import json
 from typing import Any
@@ -15,13 +15,13 @@ from tests.fakes.services import fake_services, fake_settings
 from tests.unit.tools.tool_set import ARGUMENTS, tool_for
 
 ANNA = UserContext(user_id="anna")
-# Words of contracts.md, section 3, by which a user context could be said.
+# Parameter names that could carry a user's identity (contracts.md, section 3).
 IDENTITY = {"user", "user_id", "user_context", "groups", "group", "department_of_user", "org_id", "roles"}
 IDENTITY |= {"acl", "access_control_list", "principal", "principals", "owner_id", "as_user", "on_behalf_of"}
 
 
 def property_names(schema: Any) -> set[str]:
-    """Of every object in a schema, however deep."""
+    """Return the property names of all objects in a schema, at any depth."""
     if isinstance(schema, list):
         return set().union(*(property_names(part) for part in schema))
     if not isinstance(schema, dict):
@@ -89,7 +89,7 @@ def test_no_tool_is_made_for_nobody(name: str) -> None:
 
 
 async def test_a_bug_in_a_tool_is_a_failure_without_internals() -> None:
-    model = ScriptedChatModel()  # has no reply: an IndexError, which nobody expects
+    model = ScriptedChatModel()  # raises an unexpected IndexError, as it has no reply
     result = await tool_for("query_rewrite", ANNA, model).execute(question="x")
     assert (result["success"], result["type"]) == (False, "ToolError")
     assert "pop from" not in str(result)

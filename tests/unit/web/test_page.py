@@ -1,4 +1,4 @@
-"""The web page without a browser: types, its own tests in Node, words, and what its source must not hold."""
+"""Tests for the web page without a browser: types, its Node tests, its texts and forbidden source code."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What `make run` prints when everything serves."""
+"""Tests for the addresses that `make run` prints once all services are up."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a killed launcher leaves behind is ended by the next one; a living launcher is left in peace."""
+"""Tests for ending the child processes of a killed launcher without affecting a running one."""
 
 import json
 import subprocess
