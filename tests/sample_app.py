@@ -47,8 +47,8 @@ class SampleApp:
     """An app that is served on a separate event loop, so that tests may call it with any client.
 
     Attributes:
-        base_url: the address above /api.
-        data: a folder for files of its clients.
+        base_url: the URL of the app, without /api.
+        data: a folder for files of clients.
     """
 
     def __init__(self, folder: Path, services: Services) -> None:
@@ -73,7 +73,7 @@ class SampleApp:
         """Serve the app until the block ends.
 
         Raises:
-            RuntimeError: it did not start, or a sample could not be ingested.
+            RuntimeError: The app did not start, or a sample could not be ingested.
         """
         thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
         thread.start()

@@ -1,7 +1,7 @@
 """Fixtures for the servers that tests share: Azurite, the local search server, a model server.
 
-They are real processes on free ports, one of each per test run. Tests that share them choose names of their
-own with `unique_name`.
+They are real processes on free ports, one of each kind per test run. Tests that share a server get unique
+names for their data from `unique_name`.
 """
 
 import itertools
@@ -108,7 +108,7 @@ def start_server(module: str, folder: Path, arguments: Sequence[str]) -> tuple[C
     """Start `python -m MODULE --port PORT ...` and return once it accepts connections.
 
     Raises:
-        RuntimeError: it exited, or did not open its port within `START_TIMEOUT_S`.
+        RuntimeError: The server exited, or did not open its port within `START_TIMEOUT_S`.
     """
     port = find_free_port()
     command = [sys.executable, "-m", module, "--port", str(port), *arguments]

@@ -15,8 +15,8 @@ class BadFile:
     """A bad file, with the expected outcome of its ingestion.
 
     Attributes:
-        ends_as: `ready`, or `failed`.
-        says: words of the reason, or of the warnings; empty = no warning at all.
+        ends_as: the expected status, `ready` or `failed`.
+        says: words in the reason or the warnings. If empty, no warning is expected.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Sequences of uploads, replacements, deletions and restorations of documents, determined by a seed.
 
-While a document is replaced, its old or its new version must be in the index in full at every moment.
+While a document is replaced, the index must contain its complete old or new version at any time.
 """
 
 import asyncio

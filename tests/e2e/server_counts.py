@@ -17,9 +17,9 @@ class Counts:
     """The counts caused by a block of code. They are empty until the block has ended.
 
     Attributes:
-        chats, embeddings: requests to the model server.
-        texts: embedded in these requests.
-        writes: actions on the documents' two indexes, by index and kind.
+        chats, embeddings: number of requests to the model server.
+        texts: number of texts in the embedding requests.
+        writes: number of actions on the two indexes of documents, by index and kind.
     """
 
     chats: int = 0

@@ -1,6 +1,6 @@
 """The whole local stack, as the fixture `stack` of tests/e2e/conftest.py.
 
-One per test process, on free ports, in a temporary folder, with the samples ingested.
+Each test process has one stack, on free ports, in a temporary folder, with the samples ingested.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The running stack as if behind App Service Authentication, with people in more groups
-than a token holds.
+"""The running stack, called as by App Service Authentication, with people in more groups than a token can
+contain.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""A short `make fuzz`: requests that the description allows or forbids are answered accordingly."""
+"""A short variant of `make fuzz`: responses to requests that the API description allows or forbids."""
 
 import json
 import subprocess

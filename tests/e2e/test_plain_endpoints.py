@@ -1,7 +1,7 @@
 """Endpoints with little of the OpenAI protocol, and Azure's shapes, with the whole app and no configuration.
 
-The endpoint refuses schemas, JSON mode, tools, the system's role, usage in streams and the newer name of the
-limit. A document is ingested with it, and questions are answered, one of them with a sub-agent.
+The endpoint rejects schemas, JSON mode, tools, the system role, usage in streams and the newer name of the
+token limit. Tests ingest a document and ask questions with it, one of them with a sub-agent.
 """
 
 from collections.abc import Iterator

@@ -1,15 +1,14 @@
-"""The local model server in the role of endpoints that lack parts of the protocol. Its knobs extend those of
-the model server.
+"""The local model server, extended by knobs that make it behave like endpoints without parts of the protocol.
 
-Refusals are worded as by real servers, by `dialect`; docs/models.md has the table of servers.
+`dialect` selects the format of errors, which are worded as by real servers (see the table in docs/models.md).
 
 | knob | value | effect |
 |---|---|---|
-| `without` | parts | those are refused, as real endpoints do; several with `+` |
+| `without` | parts, joined by `+` | requests that use these parts are rejected |
 | `dialect` | `openai`, `pydantic`, `router`, `text` | 400 with `param`; 422; 404; 400 with a text |
-| `ignore` | parts | those of chat that are accepted and ignored |
-| `fenced`, `think` | 1 | JSON comes in a code fence; a `<think>` element comes ahead of what is said |
-| `matryoshka` | 1 | vectors are shortened to the `dimensions` that are asked for |
+| `ignore` | parts | these parts of chat requests are accepted and ignored |
+| `fenced`, `think` | 1 | JSON is in a code fence; a `<think>` element precedes the reply |
+| `matryoshka` | 1 | vectors are shortened to the requested `dimensions` |
 """
 
 import json

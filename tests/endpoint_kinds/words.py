@@ -1,7 +1,7 @@
 """Converts schemas and tools that are described in a prompt back to fields of the request. Pure.
 
-An application does so where an endpoint takes neither. What is recognised is a convention that any
-application could use:
+Applications describe them in the prompt for endpoints that support neither. The module recognises a
+convention that any application could use:
 
     <instructions> of a user's message       the system's message, where a model has no such role
     <json_schema name="…"> of the system's   the schema of the answer

@@ -1,6 +1,7 @@
 """A stand-in over HTTP for Microsoft Graph, and for the endpoint that issues tokens for the app's identity.
 
-As Graph does it: pages, the headers that casting to groups wants, errors in its words. Troubles on demand.
+Like Graph, it returns pages, requires certain headers for casts to groups, and uses Graph's error texts. It
+returns faults on request.
 """
 
 import re

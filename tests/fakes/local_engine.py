@@ -26,7 +26,7 @@ class LocalSearchIndex(SearchIndex):
     """An index of the local engine, whose files are deleted with it.
 
     Args:
-        definition: as `shared/retrieval/schema.py` makes it; rows must fit it.
+        definition: a definition by `shared/retrieval/schema.py`, which rows must match.
 
     Attributes:
         requests: every query, oldest first.

@@ -77,7 +77,7 @@ class ScriptedChatModel(ChatModel):
         """Yield the reply to the prompt `answer` in pieces. A reply that is text becomes a turn without tool
         calls.
 
-        The turns of sub-agents come from `subagent_turn`.
+        Turns of sub-agents are returned by `subagent_turn`.
         """
         if any("<task>" in message.text for message in messages[:2]):
             turn = await self.subagent_turn(messages, tools, limits)

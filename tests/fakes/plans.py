@@ -10,7 +10,7 @@ def plan_reply(plan: QuestionPlan) -> PlanReply:
     """Return the model's reply that the app converts to this plan.
 
     Raises:
-        KeyError: no reply has this type together with this intent.
+        KeyError: No reply of a model has this combination of type and intent.
     """
     details = PlanDetails.model_validate(plan.model_dump(include=set(PlanDetails.model_fields)))
     return PlanReply(

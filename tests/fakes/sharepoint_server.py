@@ -1,7 +1,7 @@
 """A Microsoft 365 tenant over HTTP: the parts of Graph and SharePoint REST that the synchronisation reads.
 
-Two origins with their own audiences, as in reality: a token for Graph is refused by SharePoint. Changes of
-permissions may be left out of the delta, and any request can be answered by a fault instead.
+As in reality, there are two origins with separate audiences: SharePoint rejects a token for Graph. The delta
+may omit changes of permissions, and tests can replace any response with a fault.
 """
 
 import json
@@ -32,7 +32,7 @@ class Fault:
 
 @dataclass
 class FakeItem:
-    """A file or folder. If `permissions` is None, it inherits those of its parent."""
+    """A file or folder. If `permissions` is None, it inherits the permissions of its parent."""
 
     item_id: str
     name: str

@@ -121,7 +121,7 @@ def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
 
     Args:
         names: addresses by name. An iterator yields a different address for each call, as in DNS rebinding.
-        port: instead of 80 and 443, for addresses of this machine.
+        port: the port that replaces 80 and 443 for addresses of this machine.
     """
     real = socket.getaddrinfo
 

@@ -1,5 +1,5 @@
 """Golden tests, which compare the event streams of complete questions byte for byte.
 
-Each scenario asks through the HTTP API, with a scripted model and everything below the ports in memory. What
-it streams is compared with a file of `streams/`. Nothing here knows how a run is carried out.
+Each scenario sends questions to the HTTP API, with a scripted model and all ports in memory. The resulting
+stream is compared with a file in `streams/`. The tests don't depend on how a run is executed.
 """

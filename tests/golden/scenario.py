@@ -60,7 +60,7 @@ def plan(**changes: Any) -> dict[str, Any]:
     """Return the model's plan for the question about the pump's pressure, with some fields changed.
 
     Args:
-        changes: fields of the stored plan that differ.
+        changes: values for fields of the stored plan.
     """
     fields = {
         "query_type": "CONTENT_SEARCH",

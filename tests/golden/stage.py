@@ -1,7 +1,7 @@
 """The app for one scenario: its HTTP API, its services in memory, and an executor for orchestrations.
 
-Questions run on the durable executor of the local stack, through the official SDK, or, where the driver is
-`inline`, in this process as in a program that uses the library. Either way readers get them over HTTP.
+Questions run on the durable executor of the local stack, through the official SDK. With the driver `inline`,
+they run in this process, as in a program that uses the library. In both cases, streams are read over HTTP.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ class Stage:
 
     Attributes:
         world: the services in memory, with the corpus of `World.add_corpus`.
-        model: of the main agent and of sub-agents; extend its script before asking.
-        http: the API, as Anna.
-        folder: where files of agents are read from.
+        model: the model of the main agent and of sub-agents. Extend its script before you ask a question.
+        http: a client of the API, signed in as Anna.
+        folder: the folder from which agent files are read.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Stage:
         """Wait for the end of a run, record its stream and return the run.
 
         Args:
-            advance_s: moves the clock of the orchestrations by so much between two looks.
+            advance_s: seconds by which the clock of the orchestrations is advanced between two polls.
         """
         run = await self._until(run_id, "completed", "failed", "cancelled", advance_s=advance_s)
         await background_done()
@@ -155,8 +155,8 @@ async def open_stage(
     """Yield a running app with fresh services for one scenario.
 
     Args:
-        folder: for files of the scenario and of the executor.
-        settings: that differ from `_SETTINGS`.
+        folder: the folder for files of the scenario and of the executor.
+        settings: the settings that differ from `_SETTINGS`.
         parts: fields of `Services` to replace.
     """
     model = RoleModel()

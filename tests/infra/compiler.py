@@ -54,7 +54,7 @@ class Compiler:
         """Return what a deployment with these parameters would create: `predictedResources`, `outputs` and
         `diagnostics`.
 
-        `group` is the resource group that it goes into; None = it goes into the subscription.
+        `group` is the target resource group, or None for a deployment to the subscription.
         """
         scope = {
             "tenantId": TENANT,

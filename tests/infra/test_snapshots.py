@@ -1,6 +1,6 @@
 """Snapshots of four deployments, which show how a change of infra/bicep affects the resources in Azure.
 
-`make infra-check SNAPSHOTS=write` writes them; read the difference before you commit it.
+`make infra-check SNAPSHOTS=write` rewrites them. Review the differences before you commit them.
 """
 
 import json

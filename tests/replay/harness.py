@@ -105,8 +105,8 @@ def simulate(orchestrator: Any, given: object, script: Script, *, instance_id: s
     """Run an orchestrator to its end. It may be a generator function or a decorated one.
 
     Raises:
-        NonDeterminismError, PayloadError: a rule of replay is broken.
-        ScriptError: the script does not fit.
+        NonDeterminismError, PayloadError: The orchestrator violates a rule of replay.
+        ScriptError: The script has no reply for a request, or the orchestrator waits forever.
     """
     return _Simulation(Handler(orchestrator), given, script, instance_id).run()
 

@@ -1,8 +1,8 @@
 """Recorded histories of orchestrations. They are replayed with the current code, to ensure that it can
 continue running instances.
 
-A recording is JSON: the history, and after which events which state came back. It holds no code and no class
-names.
+A recording is JSON. It consists of the history, and of the states returned after given numbers of events. It
+contains neither code nor class names.
 """
 
 import json

@@ -67,7 +67,7 @@ def check_payload(value: object, name: str) -> None:
     """Raise PayloadError unless a payload is plain JSON below the size limit.
 
     Raises:
-        PayloadError: it is not.
+        PayloadError: The payload is too large or isn't plain JSON.
     """
     text = json.dumps(value)
     if len(text.encode()) > MAX_PAYLOAD_BYTES:

@@ -97,7 +97,7 @@ def open_task(action: JsonObject) -> OpenTask | None:
     """Return the task that an action starts, or None for actions without a sequence number.
 
     Raises:
-        ValueError: an action that the harness does not know.
+        ValueError: The harness doesn't support this action.
     """
     kind = ActionType(action["actionType"])
     if kind in {ActionType.EXTERNAL_EVENT, ActionType.CONTINUE_AS_NEW}:

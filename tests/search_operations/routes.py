@@ -1,6 +1,6 @@
 """Operations of Azure AI Search that only Microsoft's live tests use, and the application doesn't.
 
-Statistics, analyze, suggest, autocomplete, and empty lists of what the server does not have.
+These are statistics, analyze, suggest, autocomplete, and empty lists of unsupported resources.
 """
 
 from pydantic import JsonValue

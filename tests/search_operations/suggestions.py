@@ -36,7 +36,7 @@ def suggest(view: View, request: SuggestRequest) -> JsonObject:
     the key.
 
     Raises:
-        RequestError: 400, an unknown suggester, field or filter.
+        RequestError: Status 400, for an unknown suggester or field, or an invalid filter.
     """
     projection = Projection(view.schema, request.select or [view.schema.key.path])
     suggestions = list(_continuing(view, request))[: request.top]

@@ -13,7 +13,7 @@ FOR_EVER_S = 3600.0
 class Answer:
     """A scripted HTTP response. With `lost`, the connection ends without a response; `delay_s` delays it.
 
-    `stalls`: of the body that the headers promise the last byte never comes.
+    With `stalls`, the last byte of the body that the headers announce is never sent.
     """
 
     status: str = OK

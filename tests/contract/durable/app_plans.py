@@ -1,6 +1,6 @@
 """An orchestrator that executes a plan given as data, and a plain evaluation of the same plan for comparison.
 
-A plan is a list of steps, one yield each; a step is a tree: `{"all": [trees]}` or a leaf.
+A plan is a list of steps, each of which is one yield. A step is a tree: `{"all": [trees]}` or a leaf.
 """
 
 import random

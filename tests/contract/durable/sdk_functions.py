@@ -1,7 +1,7 @@
 """The functions of a DFApp for the executor, called in the same way as by the official worker.
 
-Arguments and results go through azure-functions' own binding converters; the handle of an orchestrator is
-what `Orchestrator.create` made, reached by `get_user_function()`.
+Arguments and results pass through the binding converters of azure-functions. The handle of an orchestrator is
+the result of `Orchestrator.create`, which `get_user_function()` returns.
 """
 
 import asyncio

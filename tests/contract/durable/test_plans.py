@@ -1,6 +1,6 @@
 """Random plans of nested task_all, retries, children and timers, compared with plain evaluation.
 
-A sequence number that the SDK and the executor gave out differently would show as a wrong or missing result.
+If the SDK and the executor disagree on a sequence number, a result is wrong or missing.
 """
 
 import random

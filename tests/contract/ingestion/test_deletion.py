@@ -1,4 +1,4 @@
-"""A deleted document is hidden at once, whatever is in progress with it."""
+"""A deleted document is hidden immediately, even if its ingestion or another change is in progress."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace

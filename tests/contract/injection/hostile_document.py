@@ -27,7 +27,7 @@ class Outcome:
     """The effects of a run.
 
     Attributes:
-        filters: of every query to either index, before the answer was read.
+        filters: the filters of all queries to both indexes, up to the end of the run.
     """
 
     answer: RunAnswer

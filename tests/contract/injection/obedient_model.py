@@ -1,7 +1,7 @@
 """A model server that obeys every instruction in a document, which is the worst case.
 
-Speaks the OpenAI protocol. An order that it finds in the prompt is obeyed to the letter, in answers as in
-structured outputs; a prompt without one gets a plain answer.
+It implements the OpenAI protocol. It follows an instruction in the prompt literally, both in answers and in
+structured outputs. A prompt without an instruction gets a plain answer.
 """
 
 import json

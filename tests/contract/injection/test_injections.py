@@ -1,7 +1,7 @@
 """Hostile documents have no effect on tool calls, filters, recipients, users, links, pictures or proofs.
 
-Asked twice, of real servers over HTTP: the local model server, which quotes, and a model that obeys every
-order it reads.
+Each question is sent over HTTP to two real servers: the local model server, which quotes, and a model that
+obeys every instruction.
 """
 
 import json

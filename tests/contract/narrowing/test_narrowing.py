@@ -1,6 +1,6 @@
 """Access to a document is withdrawn, and no read that starts afterwards shows it, in any process.
 
-The indexes keep the wider list all the time, as if they never caught up: only the row closes the document.
+The indexes keep the old access list during the tests, so that only the document's row withdraws the access.
 """
 
 import asyncio

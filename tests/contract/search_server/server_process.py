@@ -27,7 +27,7 @@ class SearchServerProcess:
         """Start the process and return once it responds.
 
         Raises:
-            RuntimeError: it ended instead, or did not answer in a minute.
+            RuntimeError: The process ended, or did not respond within a minute.
         """
         options = ["--port", str(self.port), "--data", str(self.folder), "--key", self.key]
         self.process = subprocess.Popen([sys.executable, "-m", "tests.search_operations", *options])

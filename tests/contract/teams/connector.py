@@ -1,7 +1,7 @@
 """A stand-in for the connector of the Bot Service, which stores activities, or rejects them on request.
 
-As Teams does it for growing messages: the first update gives the message its id, each next one names it and
-the next number, and nothing follows a final one.
+It checks streamed messages as Teams does: the first update creates the id of the message, each further update
+must contain this id and the next number, and the final update must be the last.
 """
 
 import asyncio

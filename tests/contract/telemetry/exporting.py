@@ -1,6 +1,6 @@
 """A process that exports traces as the app does: `python -m tests.contract.telemetry.exporting [--twice]`.
 
-The receiver comes by the app's own settings in the environment. Prints what it logged, and ends.
+The app settings in the environment select the receiver. The process prints its log and exits.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Fixtures for the tools over a real SDK and search service: the local server, and Azure AI Search if
 configured.
 
-Azure: AZURE_SEARCH_ENDPOINT names it, AZURE_SEARCH_API_KEY is its admin key (without one, the identity that
-is signed in). Two indexes with random names are made, and deleted at the end.
+For Azure, AZURE_SEARCH_ENDPOINT is the service and AZURE_SEARCH_API_KEY its admin key. Without a key, the
+identity that is signed in is used. Two indexes with random names are created, and deleted at the end.
 """
 
 import asyncio

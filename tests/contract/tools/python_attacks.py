@@ -1,7 +1,8 @@
 """Programs that try to escape the sandbox of the tool `python`, to exhaust it, or to harm the reader of its
 output.
 
-`{canary}` is a file outside; the environment has `GROUNDWORK_CANARY`. Both hold the same secret.
+The file `{canary}` outside the sandbox and the variable `GROUNDWORK_CANARY` of the environment contain the
+same secret.
 """
 
 _OBJECTS = ("()", "''", "print", "(lambda: 0)", "__import__('json')", "ValueError('x')", "int", "{}.items()")

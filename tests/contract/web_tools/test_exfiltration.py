@@ -1,6 +1,6 @@
 """Documents and pages that instruct the model to send data out, and a model that obeys them.
 
-Nothing but the site that a search found is looked up or dialled, and no search repeats a document.
+Only the site in the search results is looked up and connected to, and no search query repeats a document.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Describes the functions of an app as data (name, trigger, bindings), in a new process.
 
-`python -m tests.contract.worker.app_bindings FOLDER` prints the JSON. A process of its own, because an app
-can be indexed only once per process.
+`python -m tests.contract.worker.app_bindings FOLDER` prints the JSON. It needs a separate process, because an
+app can be indexed only once per process.
 """
 
 import importlib

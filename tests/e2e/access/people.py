@@ -52,7 +52,7 @@ class Paper:
     """A document. `mark` occurs only in its text and its file name.
 
     Attributes:
-        in_thread: whether it is a file for one conversation of its owner.
+        in_thread: whether the document is a file in a conversation of its owner.
     """
 
     key: str

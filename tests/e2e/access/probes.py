@@ -72,7 +72,7 @@ def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = Non
     """Return a probe of a route that changes a document. It must reject readers, and respond to all others as
     if the document didn't exist.
 
-    Those who may change it are left out: other tests let them do it.
+    People who may change the document are omitted, because other tests cover them.
     """
 
     def probe(world: AccessCorpus) -> None:

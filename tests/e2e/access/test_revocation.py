@@ -1,8 +1,8 @@
 """Access to a document is withdrawn, and every later request must respect that: search, answers, links,
 pictures, summaries and tools.
 
-One document, uploaded by its owner and opened to a reader, who asks everything there is to ask; then it is
-closed. What is looked for afterwards is looked for at once: nothing here waits.
+The owner uploads one document and opens it to a reader, who uses every feature with it. Then the owner
+withdraws the access. All later checks are made immediately, without a wait.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Hotels that satisfy the assertions of Microsoft's live tests. The source distribution doesn't contain the
 original ones.
 
-The tests ask for: ten hotels, `hotel` in seven and `motel` in two, `WiFi` in four Budget and one Luxury
-hotel, and the suggestions for `mot` to be the description of hotel 2 and the name of hotel 9.
+The tests expect ten hotels, `hotel` in seven and `motel` in two of them, `WiFi` in four Budget and one Luxury
+hotel, and the description of hotel 2 and the name of hotel 9 as the suggestions for `mot`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Microsoft's live tests of azure-search-documents 12.0.0, unmodified.
 
-They come out of the SDK's source distribution and run against the server. Left out is what the server does
-not have: knowledge bases, indexers with their skillsets and data sources, synonym maps.
+The tests are part of the SDK's source distribution and run against the local server. Tests of features that
+the server doesn't have are omitted: knowledge bases, indexers with skillsets and data sources, synonym maps.
 """
 
 import os

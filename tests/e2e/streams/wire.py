@@ -34,7 +34,7 @@ def pieces(stack: LocalStack, path: str, after: object = None, user: SampleUser 
     """Yield the bytes of a stream as they arrive, until the stream ends.
 
     Raises:
-        BrokenOffError: the stream was not opened, or did not end as it should.
+        BrokenOffError: The stream could not be opened, or the connection was lost before its end.
     """
     headers = {} if after is None else {"Last-Event-ID": str(after)}
     try:

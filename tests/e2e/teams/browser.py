@@ -30,9 +30,9 @@ class Browser:
     """A browser with all pages of the tests. It is a context manager.
 
     Args:
-        tools: the folder that scripts/teams_tools.py filled.
-        executable: of Chromium.
-        log: what the driver and the browser complain about.
+        tools: the folder with the tools that scripts/teams_tools.py installed.
+        executable: the path of Chromium.
+        log: the file for errors of the driver and the browser.
     """
 
     def __init__(self, tools: Path, executable: str, log: Path) -> None:
@@ -66,7 +66,7 @@ class Browser:
         """Run a command of browser.cjs and return its result.
 
         Raises:
-            BrowserError: the page does not allow it, within the time.
+            BrowserError: The command failed, or the page did not allow it in time.
         """
         asked = {"command": command, "timeout": within_s * 1000, **given}
         answer = self._ask(asked)

@@ -30,8 +30,8 @@ class Playground:
     serves requests.
 
     Attributes:
-        incoming: what it sent to the app.
-        outgoing: what the app sent to it.
+        incoming: the requests from the Playground to the app.
+        outgoing: the requests from the app to the Playground.
     """
 
     def __init__(self, user: SampleUser, app_url: str, tools: Path, folder: Path) -> None:

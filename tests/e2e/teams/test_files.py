@@ -1,6 +1,4 @@
-"""Files dropped in a chat. The Playground has none, so the tests send activities like Teams' into its
-conversation.
-"""
+"""Files dropped in a chat. The Playground doesn't support them, so the tests send activities as Teams does."""
 
 import uuid
 from collections.abc import Iterator
@@ -28,7 +26,7 @@ FILES = {
 
 @pytest.fixture(name="drive")
 def make_drive() -> Iterator[str]:
-    """Yield the URL of a server that stands for Teams' file storage."""
+    """Yield the URL of a server that replaces Teams' file storage."""
     with HttpServer(lambda request: (200, {}, FILES[request.target[1:]])) as server:
         yield server.url
 

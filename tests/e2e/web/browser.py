@@ -1,7 +1,7 @@
 """Signed-in pages in the machine's Chromium. A test fails if its page reports any fault.
 
-The Content-Security-Policy stays on. Requests that leave loopback, errors and violations of the policy are
-collected in `faults`.
+The Content-Security-Policy is enforced. `faults` collects errors, violations of the policy, and requests to
+other machines.
 """
 
 import json
@@ -30,7 +30,7 @@ from scripts.web_build import WEB, build
 from tests.e2e.stack_client import HANG_GUARD_S
 from tests.e2e.teams.browser import find_chromium
 
-REPORT = "WEB_CHECK_OUT"  # the path to which `make web-check` has measurements written
+REPORT = "WEB_CHECK_OUT"  # contains the path to which measurements are written
 only_measured = pytest.mark.skipif(REPORT not in os.environ, reason="asserts nothing: `make web-check`")
 PATIENCE_MS = HANG_GUARD_S * 1000
 expect.set_options(timeout=PATIENCE_MS)

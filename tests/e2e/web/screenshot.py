@@ -1,6 +1,6 @@
 """Takes the picture at the top of the README: `make screenshot`.
 
-A few questions are asked on a stack with the samples, and the source of the last answer is opened.
+It asks some questions on a stack with the samples, and opens the source of the last answer.
 """
 
 import io

@@ -1,7 +1,7 @@
 """Smoothness of an answer at 400 tokens a second, also with 500 older turns above it. The test measures and
 asserts nothing.
 
-The stream is made inside the page, so that nothing but the page takes time.
+The stream is generated inside the page, so that only the time of the page is measured.
 """
 
 import re

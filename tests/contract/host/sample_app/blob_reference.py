@@ -1,7 +1,7 @@
 """A parameter type for blob triggers that contains the blob's location but not its content.
 
-An SDK type ("deferred binding") of the app's own, registered as azurefunctions-extensions-bindings-blob
-registers its BlobClient: the host sends model_binding_data and never reads the blob.
+It is a custom SDK type ("deferred binding"), registered in the same way as the BlobClient of
+azurefunctions-extensions-bindings-blob: the host sends model_binding_data and never reads the blob.
 """
 
 import json
