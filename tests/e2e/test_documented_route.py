@@ -11,7 +11,7 @@ import pytest
 from tests.architecture.source_tree import ROOT
 from tests.documented import marked_blocks
 
-pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]  # it starts a second stack
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]  # starts a second stack
 
 CHANGE = marked_blocks("docs/extend.md")["route"]
 TESTS = (
@@ -34,7 +34,7 @@ def make_checkout(tmp_path: Path) -> Path:
         return linked | {name for name in names if name.endswith("_cache") or name in LEFT_OUT}
 
     shutil.copytree(ROOT, tmp_path / "checkout", ignore=ignored, symlinks=True, dirs_exist_ok=True)
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "checkout", check=True)  # tests list its files
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "checkout", check=True)  # tests list files with git
     return tmp_path / "checkout"
 
 

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 HURRIED = {
     "SUBAGENTS_RESERVE_LATENCY_MS": "1000",
-    "SUBAGENTS_ENABLED": "false",  # with them: tests/e2e/sub_agents/test_budgets.py
+    "SUBAGENTS_ENABLED": "false",  # tests/e2e/sub_agents/test_budgets.py tests sub-agents
 }
 QUOTED = "These passages of the documents fit the question best:"
 

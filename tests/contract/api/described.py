@@ -1,4 +1,4 @@
-"""Comparison of responses with the served API description: status, media type, headers and schema."""
+"""Compares responses with the served API description: status, media type, headers and schema."""
 
 import json
 from collections.abc import Iterator, Mapping

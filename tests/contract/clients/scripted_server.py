@@ -49,7 +49,7 @@ class ScriptedServer:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
-        for task in self._serving:  # handlers that hang
+        for task in self._serving:  # some handlers may hang
             task.cancel()
         await self._server.wait_closed()
 

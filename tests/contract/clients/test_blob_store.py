@@ -109,7 +109,7 @@ async def test_what_is_not_there_is_not_found(store: BlobStore, container: str, 
     assert await store.properties(container, "none") is None
     with pytest.raises(NotFoundError) as missing:
         await store.read(container, "none")
-    assert container not in str(missing.value)  # users see the message
+    assert container not in str(missing.value)  # the message is shown to users
     with pytest.raises(NotFoundError):
         await store.download(container, "none", tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -38,7 +38,7 @@ MakeModel = Callable[..., OpenAIChatModel]
 
 
 class Verdict(BaseModel):
-    """A schema that no prompt of the app uses; the server fills it by its types."""
+    """A schema that no prompt of the app uses. The server generates values from the types of its fields."""
 
     holds: bool
     grade: Literal["good", "bad"]

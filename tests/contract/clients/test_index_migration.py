@@ -1,4 +1,4 @@
-"""An index migrates while it is read and written; every step can be repeated after a crash."""
+"""Migration of an index while it is read and written. Every step can be repeated after a crash."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ from tests.contract.clients.test_search_index import definition
 
 pytestmark = pytest.mark.contract
 
-PAGES = 3  # of ROWS
+PAGES = 3  # number of pages that contain ROWS
 
 BY_CONTENT = SearchRequest(filter="content eq 'valve'", top=1)
 

@@ -258,7 +258,7 @@ def public(adapter: type) -> set[str]:
 def test_every_call_is_tried_here() -> None:
     elsewhere = {"download", "read_url", "upload_url"}  # tested below, and in the tests of signed URLs
     assert public(BlobStore) == {name.removesuffix(" much") for name in BLOB_CALLS} | elsewhere
-    assert public(BlobRunLog) == set(LOG_CALLS) | {"watch"}  # `watch` sends no request.
+    assert public(BlobRunLog) == set(LOG_CALLS) | {"watch"}  # `watch` sends no request
     assert public(Table) == set(TABLE_CALLS)
     assert public(TaskQueues) == set(QUEUE_CALLS)
     assert public(PoisonQueues) == set(POISON_CALLS)

@@ -71,7 +71,7 @@ async def read(server: ScriptedServer, connect: Connect) -> str:
     return "".join([piece async for piece in model(server, connect).stream(TALK, ONCE)])
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # from within the SDK
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # raised within the SDK
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 async def test_an_answer_of_another_shape_is_not_taken_for_one(connect: Connect, body: Any) -> None:
     async with ScriptedServer(Answer(body=json.dumps(body).encode())) as server:

@@ -1,5 +1,5 @@
-"""Calls of the real SDKs as spans named by their operation, without names, URLs or text; context is
-propagated.
+"""Spans of calls by the real SDKs: named by operation, without names, URLs or text, and with propagated
+context.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Permissions change while blocks are written: no block stays more readable than the latest list allows."""
+"""Permissions change while blocks are written, and no block stays more readable than the new list allows."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence

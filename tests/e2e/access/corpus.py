@@ -16,7 +16,8 @@ from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, for
 from tests.e2e.stack_client import HANG_GUARD_S, client_of, eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
-SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")  # each takes some seconds
+# Not everyone, because a summary takes some seconds.
+SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")
 STREAM_SECONDS = 2.0  # time limit of a stream, because tests read streams to their end
 
 

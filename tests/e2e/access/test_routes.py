@@ -20,7 +20,7 @@ WITHOUT_IDENTITY = {
     "GET docs",
     "GET docs/{asset}",
     "GET site",
-}  # decision 0065
+}  # see decision 0065
 
 
 def probes_of_the_app() -> dict[Probe, str]:
@@ -64,7 +64,7 @@ def test_without_identity_there_is_nothing(world: AccessCorpus, headers: dict[st
             answer = nobody.request(method, f"/{filled}", json={})
             assert answer.status_code == 401, (route, answer.text)
             body = answer.json()
-            code = body["title"] if "title" in body else body["error"]["code"]  # OpenAI's shape below /v1
+            code = body["title"] if "title" in body else body["error"]["code"]  # OpenAI's format below /v1
             assert code == "NotAuthenticatedError", route
             assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
 

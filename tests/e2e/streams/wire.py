@@ -71,7 +71,7 @@ def call(stack: LocalStack, method: str, path: str) -> tuple[int, dict[str, Any]
 
 
 def frames_of(received: bytes) -> list[bytes]:
-    """Return the complete frames; comments and incomplete frames are dropped."""
+    """Return the complete frames of a stream, without comments and incomplete frames."""
     found = received.split(b"\n\n")[:-1]
     return [frame + b"\n\n" for frame in found if not frame.startswith(b":")]
 

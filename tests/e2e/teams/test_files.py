@@ -1,4 +1,4 @@
-"""Files dropped in a chat. The Playground doesn't support them, so the tests send activities as Teams does."""
+"""Files dropped in a chat. The Playground doesn't support them, so the tests send the activities of Teams."""
 
 import uuid
 from collections.abc import Iterator

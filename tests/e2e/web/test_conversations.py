@@ -212,7 +212,7 @@ def test_a_second_question_waits_for_the_first_answer(paced: LocalStack, browser
         page = watched.page
         ask(page, SUMMARY)
         _some_text(page)
-        expect(page.locator(".composer .send")).to_have_count(1)  # to stop
+        expect(page.locator(".composer .send")).to_have_count(1)  # the button to stop
         ask(page, FACT)
         expect(page.locator(".composer .scoped")).to_contain_text(FACT)
         expect(page.locator(".turn")).to_have_count(1)

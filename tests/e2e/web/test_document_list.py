@@ -128,7 +128,7 @@ def test_a_search_requires_all_words_first(
         expect(rows.nth(2)).to_be_visible()
         expect(rows.first).to_contain_text("lambda-contract-12.md")
         assert "match=any" in page.url
-        page.fill(".page-head input", "lambda contr")  # still being typed
+        page.fill(".page-head input", "lambda contr")  # the word is incomplete
         expect(rows).to_have_count(3)
         page.fill(".page-head input", "lambda zebra")
         expect(rows).to_have_count(0)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 SEED = 20261122
 RELOADS = int(os.environ.get("RELOADS", "6"))  # `make web-check` reloads thirty times
 PER_RUN = 3
-KILLED_RUN = 1  # the second
+KILLED_RUN = 1  # the host is killed in the second run
 PACED = {
     "CHAT_MODEL": f"{MODEL}@ttft=500,tps=25,only=answer",  # an answer takes some seconds
     "SUBAGENTS_ENABLED": "false",
