@@ -22,7 +22,7 @@ EVA, NOVA, IDA = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(3))
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 OVERAGE = ("_claim_names", '{"groups":"src1"}')
 GROUPS = [f"{n:08x}-0000-4000-8000-000000000000" for n in range(2_500)]
-# in leave-policy.pdf, which only the group `hr` may read
+# In leave-policy.pdf, which only the group `hr` may read.
 QUESTION = "How many days of annual leave do employees have?"
 SETTINGS = {
     "WEBSITE_AUTH_ENABLED": "True",

@@ -193,7 +193,7 @@ async def test_texts_are_the_same_in_a_database_of_another_encoding(shop: Databa
 
 
 async def test_a_password_leaves_the_machine_only_encrypted(shop: DatabaseSource) -> None:
-    # another notation of 127.0.0.1, which counts as a remote host
+    # Another notation of 127.0.0.1, which counts as a remote host.
     plain = shop.model_copy(update={"host": "127.1"})
     with pytest.raises(DependencyError):
         await PostgresEngine(plain, no_token).rows("SELECT 1", 1)

@@ -57,7 +57,7 @@ def document(anna: httpx.Client) -> Iterator[dict[str, Any]]:
     sent = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
     assert (sent["filename"], sent["may_change"]) == ("cider report.pdf", True)
     yield until_ended(anna, sent["doc_id"])
-    # until all data of the document is deleted
+    # Until all data of the document is deleted.
     eventually(lambda: anna.delete(f"/documents/{sent['doc_id']}").status_code == 404)
 
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 SEED = 20251121
 AT_ONCE = 5
-# time until a host is killed; the shortest times end before the host has listed any document
+# Time until a host is killed; the shortest times end before the host has listed any document.
 LONGEST_LIFE_S = 1.5
 
 

@@ -242,7 +242,7 @@ def test_no_output_is_a_secret(deployment: Deployment) -> None:
 
 def test_accounts_are_named_as_their_subdomain_and_storage_is_short(deployment: Deployment) -> None:
     for account in deployment.of("Microsoft.CognitiveServices/accounts"):
-        # required for token authentication
+        # Required for token authentication.
         assert account["properties"]["customSubDomainName"] == account["name"]
     for account in deployment.of("Microsoft.Storage/storageAccounts"):
         assert re.fullmatch(r"[a-z0-9]{3,24}", account["name"])

@@ -54,7 +54,7 @@ class Handler:
             warnings.filterwarnings("ignore", message=".*df_(loads|dumps) was called without expected_type")
             try:
                 text = self._handle(body)
-            # the SDK wraps exceptions of the orchestrator
+            # The SDK wraps exceptions of the orchestrator.
             except Exception as error:
                 _, found, text = str(error).partition(ERROR_LABEL)
                 if not found:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     pass
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
-# contains characters that table keys can't contain, and a quote, which ends an OData string
+# Contains characters that table keys can't contain, and a quote, which ends an OData string.
 ODD = "an'na/\\#?% Ünïcode"
 
 

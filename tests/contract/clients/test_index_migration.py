@@ -102,7 +102,7 @@ async def test_rights_that_change_while_late_pages_are_copied_are_the_new_ones(w
     app = world.app()
 
     async def change() -> None:
-        # a row that was copied, a row that may have been copied, and a row that was not copied
+        # A row that was copied, a row that may have been copied, and a row that was not copied.
         for number in (5, 120, 240):
             await app.merge([{"block_id": f"b{number:04}", "access_control_list": [f"r{number}"]}])
 
@@ -268,7 +268,7 @@ async def test_while_moving_both_schemas_are_accepted_and_new_fields_reach_both(
     for name in (world.old, world.new):
         assert (await world.rows_of(name))["b0903"]["extra"] == "here"
     await world.migration().switch()
-    # as called by a process of the previous version
+    # As called by a process of the previous version.
     assert await world.admin().ensure_index(before(world.alias)) is False
 
 

@@ -44,7 +44,7 @@ from tests.servers import Azurite
 from tests.unit.erasure.erasing_fakes import Orchestrations
 from tests.unit.erasure.lives import Life, live
 
-# starts two servers, and searches everything that they store
+# Starts two servers, and searches everything that they store.
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]
 
 FOLDERS = set(re.findall(r"`([a-z-]+/)`", (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")))

@@ -131,7 +131,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(new_host: Callable[.
 
     with new_host(FUNCTIONS_REQUEST_BODY_SIZE_LIMIT="1000") as small, small.client() as client:
         assert client.post("/api/echo/a", content=b"x" * 1000).status_code == 200
-        # sent in chunks, without a Content-Length
+        # Sent in chunks, without a Content-Length.
         assert client.post("/api/echo/a", content=sized(10)).status_code == 200
         for body in (b"x" * 1001, sized(11)):
             refused = client.post("/api/echo/a", content=body)

@@ -64,7 +64,7 @@ async def test_an_obedient_sub_agent_reads_no_more_than_it_may_and_proves_nothin
         assert isinstance(index, InMemorySearchIndex)
         assert all((security_filter(ANNA) in (request.filter or "")) for request in index.requests)
     state = await world.state()
-    # the opening search, and three calls for a document that it may not read
+    # The opening search, and three calls for a document that it may not read.
     assert [use.success for use in state.tool_uses] == [True, True, True, True]
     assert state.tool_uses[3].result_count == 0  # of a document that it may not read
     assert {hit.doc_id for hit in state.hits} <= {"old", "new"}

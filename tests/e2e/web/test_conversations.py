@@ -26,7 +26,7 @@ def test_the_composer_answers_a_clarifying_question(stack: LocalStack, browser: 
         page = watched.page
         ask(page, BETWEEN)
         expect(page.locator(".clarification")).to_be_focused()
-        # the search for threads, and the composer
+        # The search for threads, and the composer.
         expect(page.locator("input:visible, textarea:visible")).to_have_count(2)
         page.fill("#question", "2")
         page.press("#question", "Enter")

@@ -66,7 +66,7 @@ def test_a_page_that_is_reloaded_ends_with_the_answer(
             wrong += _faults(paced, page, run_id)
     measure(report, reload_rounds=RELOADS, reload_wrong=len(wrong))
     assert wrong == []
-    # at least the first reload of each run
+    # At least the first reload of each run.
     assert live >= RELOADS // PER_RUN, "reloads came when the run had ended"
 
 
