@@ -1,4 +1,6 @@
-"""Names of groups in access lists, in Azure: ids that tokens carry, or a refusal with a hint."""
+"""Tests for group names in access lists on Azure: they become the ids that tokens carry, or are refused with
+a hint.
+"""
 
 import pytest
 

@@ -20,7 +20,7 @@ class Clock:
 
 
 class SlowDirectory(InMemoryDirectory):
-    """Answers when it is let go."""
+    """A directory that answers once `go` is set."""
 
     def __init__(self) -> None:
         super().__init__({"eva": frozenset({"g"})})

@@ -1,4 +1,4 @@
-"""Who is believed, and who is not."""
+"""Tests for authentication: accepted and refused credentials."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ def bearer(**changes: Any) -> dict[str, str]:
 
 
 async def authenticate(headers: dict[str, str], settings: Settings) -> UserContext:
-    """With a directory that knows nobody: none of these is to be looked up."""
+    """Authenticate with an empty directory, as none of the tests needs a lookup."""
     directory = InMemoryDirectory()
     try:
         return await authenticate_with(headers, settings, directory)
@@ -133,7 +133,7 @@ async def test_a_token_holds_until_its_end_and_no_longer() -> None:
     now = int(time.time())
     assert (await authenticate(bearer(exp=now + 5), LOCAL)).user_id == "anna"
     with pytest.raises(NotAuthenticatedError, match="expired"):
-        await authenticate(bearer(exp=now - 31), LOCAL)  # beyond what clocks may differ
+        await authenticate(bearer(exp=now - 31), LOCAL)  # beyond the tolerated clock skew
 
 
 async def test_a_name_is_what_the_provider_says_on_one_line_and_not_too_long() -> None:

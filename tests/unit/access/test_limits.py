@@ -69,7 +69,7 @@ def used_up(limits: LimitSettings, calls: int, at: datetime = NOW) -> UserLimits
 
 
 def wait_s(state: UserLimits, calls: int, limits: LimitSettings, at: datetime = NOW) -> float:
-    """After how many seconds so many calls may be made; 0 = now."""
+    """Return the seconds until this number of calls is allowed, 0 if they are allowed now."""
     try:
         charge_calls(state, calls, limits, at)
     except TooManyRequestsError as refused:
@@ -134,7 +134,7 @@ def test_headers_say_what_is_left() -> None:
 
 
 def test_clocks_that_differ_never_give_more_than_there_is() -> None:
-    state = used_up(rules(60), 1, after(30))  # of an instance whose clock is ahead
+    state = used_up(rules(60), 1, after(30))  # written by an instance whose clock is ahead
     left = allowance(state, rules(60), NOW)
     assert left is not None
     assert 0 <= left.remaining < 60
@@ -157,7 +157,7 @@ def test_as_many_run_as_there_are_slots() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
     with pytest.raises(TooManyRunsError):
         acquire_slot(state, slot("c"), rules(), NOW)
-    assert acquire_slot(state, slot("a"), rules(), NOW) == state  # it has one
+    assert acquire_slot(state, slot("a"), rules(), NOW) == state  # it already has a slot
     assert [one.work_id for one in taken(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
     assert freed(state, "unknown") == state
 
@@ -235,7 +235,7 @@ async def test_a_row_that_another_instance_changed_is_read_anew() -> None:
     await begin(here, "one")
     reads = store.reads
     await begin(here, "two")
-    assert store.reads == reads  # what this process wrote it knows
+    assert store.reads == reads  # the process caches its own writes
     await store.write(ANNA.user_id, UserLimits(revision=store.rows[ANNA.user_id].revision))
     await begin(here, "three")  # The cached state alone would refuse this run, so the store is read again.
     assert held(here) == ["three"]
@@ -253,7 +253,7 @@ async def test_many_at_once_of_one_process_get_what_there_is() -> None:
 
 
 class Slow(InMemoryUserLimitStore):
-    """A table that takes its time."""
+    """A slow limit store."""
 
     writes = 0
 
@@ -312,7 +312,7 @@ async def test_without_its_store_everybody_is_let_in() -> None:
 async def test_nobody_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 0.05)
     services = limited(Failing(hangs_s=30))
-    async with asyncio.timeout(25):  # it hangs for 30
+    async with asyncio.timeout(25):  # shorter than the 30 s for which the store hangs
         assert await admit(ANNA, services.settings, services.user_limits) is None
 
 

@@ -1,4 +1,4 @@
-"""Ids begin with a keyed digest of their owner."""
+"""Tests that ids begin with a keyed digest of their owner."""
 
 import re
 import uuid

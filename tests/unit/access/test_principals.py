@@ -1,4 +1,4 @@
-"""Every shape of principal that App Service Authentication may hand on, and who that is."""
+"""Tests for reading the user from every form of principal sent by App Service Authentication."""
 
 import base64
 import json
@@ -131,6 +131,6 @@ async def test_as_many_groups_as_a_token_lists_fit_into_the_hosts_headers() -> N
         ).encode()
     ).decode()
     token = base64.b64encode(json.dumps({"oid": USER, "groups": groups}).encode())
-    assert len(principal) + len(token) < 32 * 1024 - 2048  # what else comes along
+    assert len(principal) + len(token) < 32 * 1024 - 2048  # leaves room for other headers
     user = await authenticate({"x-ms-client-principal": principal}, AZURE, InMemoryDirectory())
     assert user.groups == tuple(groups)

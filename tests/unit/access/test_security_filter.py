@@ -1,4 +1,4 @@
-"""Who may see what, closed when in doubt."""
+"""Tests for the security filter of searches, which excludes documents in case of doubt."""
 
 import pytest
 

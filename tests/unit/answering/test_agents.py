@@ -1,4 +1,6 @@
-"""Runs of agents: the loop of every question, with less to see, less to call and less to use."""
+"""Tests for runs of agents, which use the normal loop with fewer documents, fewer tools and a smaller
+budget.
+"""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="
 
 
 class RepairingModel(NoConversations):
-    """Answers every repair with one quotation for each claim; "" means that its output is not valid."""
+    """A model that answers every repair with one quotation per claim, or with invalid output for ""."""
 
     def __init__(self, quote: str | None) -> None:
         self.prompts: list[Prompt] = []

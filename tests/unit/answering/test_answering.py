@@ -1,4 +1,4 @@
-"""Questions through the whole loop, inline, over fakes of the ports."""
+"""Tests for complete runs of questions in one process, with fakes for all services."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""An answer is on record with the documents that it shows, and served if it cannot be recorded."""
+"""Tests for the audit entry of an answer, which lists its documents. A failed entry doesn't block the
+answer.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""An answer to "which one do you mean?" may be a number, a place, a name, or something else."""
+"""Tests for replies to a clarification: a number, a position, a name or other text."""
 
 from contextlib import suppress
 

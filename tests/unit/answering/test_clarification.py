@@ -1,4 +1,4 @@
-"""When the author of a question is asked which document is meant."""
+"""Tests for the decision to ask which document a question refers to."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Runs that ask which document is meant, over fakes: asked, answered, not answered, answered late."""
+"""Tests for runs that ask for a document, with fake services: answers in time, late answers and timeouts."""
 
 import asyncio
 from typing import Any

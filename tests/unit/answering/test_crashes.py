@@ -24,7 +24,7 @@ APPENDS = 8  # of a plain question, not counting the append that creates its jou
 
 
 class DyingLog(InMemoryRunLog):
-    """Ends the worker once, before or after an append."""
+    """A log that kills the worker once, before or after an append."""
 
     def __init__(self, at: int, *, is_behind: bool) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class DyingLog(InMemoryRunLog):
 
 
 async def answered(services: Services, run_id: str) -> RunView:
-    """Perform the steps of a run as a host does: a step whose worker died is performed again."""
+    """Perform the steps of a run as the host does, and repeat a step if its worker died."""
     results = start()
     while not isinstance(action := next_action(results), RunEnd):
         assert isinstance(action, StepFields)
@@ -61,7 +61,7 @@ async def answered(services: Services, run_id: str) -> RunView:
 
 
 async def check(services: Services, run_id: str) -> None:
-    """Whatever is complete is what readers have."""
+    """Check that the journal contains exactly the completed text that readers received."""
     log = services.run_log
     assert isinstance(log, InMemoryRunLog)
     journal = await read_journal(log, services.blobs, run_id)

@@ -1,4 +1,4 @@
-"""Whatever a model does, the person gets something to read: whole, in part, or in quotations."""
+"""Tests for model failures: the user always receives a full answer, a partial answer or quotations."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -62,7 +62,7 @@ async def ask(
 async def silent(
     starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
-    """Sub-agents that store nothing."""
+    """Finish every sub-agent without storing anything."""
     return tuple(SubagentEnd(child_id=one.child_id, status="late") for one in starts)
 
 
@@ -274,7 +274,7 @@ async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:
 
 @pytest.fixture
 def advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decisions that are not binding are advice for the model."""
+    """Make decisions advisory, so that the model chooses whether to delegate."""
 
 
 def delegate_call(**arguments: Any) -> ModelTurn:

@@ -1,4 +1,4 @@
-"""Questions about all documents of a kind: which are listed, which are read, and which are left out."""
+"""Tests for questions about all documents of a kind: the listed, the read and the omitted documents."""
 
 from datetime import datetime
 from typing import Any
@@ -24,7 +24,7 @@ ANSWER = "<answer>They name floods."
 
 
 async def with_reports(*replies: Any, words: int = 10, every: str = "annual reports", **of: Any) -> Services:
-    """Fourteen annual reports, two quarterly ones, and the corpus."""
+    """Return the test corpus with fourteen annual and two quarterly reports."""
     wanted = plan(every=every, search_queries=(), todo=(), standalone_question=QUESTION, **of)
     settings = fake_settings(answer_blocks=10)
     services = await corpus_services(chat_model=ScriptedChatModel(wanted, *replies), settings=settings)

@@ -1,4 +1,4 @@
-"""Pictures that a model gets with a question, or asks to see."""
+"""Tests for pictures that a model receives with a question or requests."""
 
 import base64
 import io
@@ -107,7 +107,9 @@ async def test_tokens_are_reserved_for_pictures() -> None:
 
 
 async def test_what_was_sent_before_is_a_prefix_of_what_is_sent_next_byte_for_byte() -> None:
-    """The endpoint can read it from its cache: rules and tools of all runs, all messages of one run."""
+    """Check that prompt caching works: runs share rules and tools, and each turn extends the messages of the
+    last.
+    """
     looks = [
         ToolCall(call_id="c1", name="view_figure", arguments=json.dumps({"block_id": SHOWN.block_id})),
         ToolCall(call_id="c2", name="rag_semantic_search", arguments='{"query": "revenue"}'),

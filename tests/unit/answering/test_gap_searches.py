@@ -1,4 +1,4 @@
-"""Which passages count as found by the search for a gap."""
+"""Tests for the passages attributed to the search for a gap."""
 
 from shared.answering.lookups import relevant_to_gap
 from shared.retrieval.models import Hit

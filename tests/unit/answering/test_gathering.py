@@ -1,4 +1,4 @@
-"""Which documents and blocks an answer is written from."""
+"""Tests for selecting the documents and blocks used for an answer."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -27,7 +27,7 @@ UNFINISHED = "The search took too long."
 
 
 class Late(InMemorySearchIndex):
-    """The first `slow` requests take `delay_s`."""
+    """An index whose first `slow` requests take `delay_s` seconds."""
 
     def __init__(self, services: Services, slow: int = 10**9, delay_s: float = 3600.0) -> None:
         super().__init__("block_id")

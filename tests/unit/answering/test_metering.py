@@ -1,4 +1,6 @@
-"""The main agent's tokens: what calls cost is counted, and none is made that they are not left for."""
+"""Tests for the token budget of the main agent: calls are charged, and refused if the budget can't cover
+them.
+"""
 
 import asyncio
 
@@ -151,7 +153,8 @@ async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for()
     assert isinstance(said[0], Said)
     assert isinstance(said[1], BudgetSpentError)
     assert len(asked.prompts) == 1
-    assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")  # what it did not use is there again
+    # unused tokens were returned to the budget
+    assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")
 
 
 async def test_answer_is_marked_if_no_tokens_are_left_to_repair_its_quotation() -> None:
@@ -181,7 +184,7 @@ async def test_answer_is_marked_if_no_tokens_are_left_to_repair_its_quotation() 
 
 
 class Killed(BaseException):
-    """The worker dies: nothing of the step comes back."""
+    """A worker crash that discards the result of the step."""
 
 
 @pytest.mark.parametrize("where", ["plan", "answer"])

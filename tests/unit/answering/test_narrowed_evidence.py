@@ -1,4 +1,4 @@
-"""Evidence of earlier steps is shown and cited only if the document's row still admits the asker."""
+"""Tests that evidence of earlier steps is used only while the document row still admits the user."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -25,7 +25,7 @@ Change = Callable[[Services, str], Awaitable[None]]
 
 
 async def narrow(services: AnsweringServices, doc_id: str) -> None:
-    """Close a document; the indexes don't know yet."""
+    """Revoke access to a document in its row, before the indexes are updated."""
     state = await services.documents.get(doc_id)
     assert state is not None
     closed = Rights(acl=("somebody",))
@@ -47,7 +47,7 @@ async def two_pumps(model: ScriptedChatModel | None = None) -> Services:
 
 
 async def asked_with(change: Change, services: Services) -> RunView:
-    """Ask, and change the manual between the step that searches and the turn."""
+    """Run a question and change the manual between the search step and the turn."""
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     action = next_action(start())
     assert isinstance(action, StepFields)
@@ -73,7 +73,7 @@ async def test_a_document_that_changes_before_the_turn_is_neither_shown_nor_cite
 async def find_and_narrow(
     starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
-    """Sub-agents that find something in the manual, which is closed before they end."""
+    """Store findings of sub-agents about the manual, and revoke access to it before they end."""
     ends = await finding("The pump was built in 1987.")(starts, until, services)
     await narrow(services, "manual")
     return ends

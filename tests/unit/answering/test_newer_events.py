@@ -1,4 +1,4 @@
-"""During a rolling upgrade an older worker reads events that a newer one wrote."""
+"""Tests for rolling upgrades, in which an older worker reads events written by a newer one."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from tests.world import ANNA, corpus_services
 
 
 class NewEvent(RunEvent):
-    """A public event that this version doesn't know."""
+    """A public event unknown to this version."""
 
     name: ClassVar[Any] = "HEARTBEAT"
 
@@ -24,13 +24,13 @@ class NewEvent(RunEvent):
 
 
 class NewStatus(StatusEvent):
-    """A status whose state this version doesn't know."""
+    """A status event whose state is unknown to this version."""
 
     state: str = "rereading"
 
 
 class InternalLine(RunEvent):
-    """A line of a newer version that no reader gets."""
+    """An internal journal line of a newer version, which readers never receive."""
 
     name: ClassVar[Any] = "step_done"
 

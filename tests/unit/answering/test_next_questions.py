@@ -1,4 +1,4 @@
-"""Which of a model's next questions are shown, and that none is ever part of the text."""
+"""Tests for suggested follow-up questions: which are shown, and that none appears in the answer text."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Copies of a run's end: each is written again from the journal, and reads don't depend on them."""
+"""Tests for tables derived from a run's end: they are rebuilt from the journal, and reads don't need them."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ async def before_the_end(services: Services, request: RunRequest) -> dict[str, A
 
 
 async def copies(services: Services, request: RunRequest) -> dict[str, Any]:
-    """Everything that is derived from the journal."""
+    """Return all stored data that is derived from the journal."""
     rows = await before_the_end(services, request)
     assert isinstance(services.quality, InMemoryQualityStore)
     assert isinstance(services.queues, InMemoryTaskQueues)

@@ -1,4 +1,4 @@
-"""The prompt of an answer, and the worked examples of its README: each runs through the real writer."""
+"""Tests for the answer prompt and for the examples in its README, which the real writer processes."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,6 @@
-"""Provenance of answers: whatever a prompt of the run named is on record, otherwise the record says so."""
+"""Tests for provenance: every document named in a prompt is recorded, or the record is marked as
+incomplete.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -234,7 +236,7 @@ async def test_workspace_files_are_an_obstacle_and_python_alone_is_none() -> Non
 
 
 class Untold(Tool):
-    """A program's own tool, which may return anything."""
+    """A third-party tool that may return anything."""
 
     name = "look_up"
     description = "Look something up."

@@ -1,4 +1,4 @@
-"""Whatever happens beside a run at any of its appends: one end, which readers, record and answer agree on."""
+"""Tests for races at every append of a run: readers, the record and the answer agree on a single end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +30,7 @@ Rival = Callable[[Services, str], Awaitable[object]]
 
 
 class RacingLog(InMemoryRunLog):
-    """Lets a rival act right before one append of a run, when its offset is already chosen."""
+    """A log in which a rival acts just before one append of a run, after its offset was chosen."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class RacingLog(InMemoryRunLog):
 
 
 class FullLog(InMemoryRunLog):
-    """Takes only marks and ends after some appends, as the log in Azure Storage does near its limit."""
+    """A log that soon accepts only marks and ends, as the Azure Storage log does near its size limit."""
 
     def __init__(self, appends: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class FullLog(InMemoryRunLog):
 
 
 async def run_steps(services: Services, run_id: str) -> Results:
-    """Perform a run's steps from its beginning, as an orchestration with an empty history does."""
+    """Perform all steps of a run, as an orchestration with an empty history does."""
     results = start()
     while not isinstance(action := next_action(results), RunEnd):
         assert isinstance(action, StepFields)
@@ -88,7 +88,7 @@ async def revive(services: Services, run_id: str) -> None:
 
 
 async def run_again(services: Services, run_id: str) -> None:
-    """Perform all steps a second time, as a host does that has lost the results."""
+    """Repeat all steps, as a host does that has lost their results."""
     await run_steps(services, run_id)
 
 

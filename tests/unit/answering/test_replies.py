@@ -1,4 +1,4 @@
-"""Replies to a clarification that compete with each other, with the timeout, or with a restart of the run."""
+"""Tests for replies to a clarification that race with each other, with the timeout or with a restart."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

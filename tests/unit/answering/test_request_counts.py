@@ -32,7 +32,7 @@ from tests.world import ANNA, World, corpus_services, plan
 
 @dataclass
 class Counts:
-    """Calls of each kind."""
+    """The recorded calls by kind of service."""
 
     storage: Death = field(default_factory=lambda: Death(at=1_000_000))
     searches: Death = field(default_factory=lambda: Death(at=1_000_000))
@@ -85,7 +85,7 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
 
 
 class CountedLog(InMemoryRunLog):
-    """Counts appends and reads; appends of nothing but text and citations apart."""
+    """A log that counts appends and reads, and separately appends that contain only text and citations."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ RUN_ID = "run1"
 
 
 class Host:
-    """A durable client: how instances are, and what it was asked to do."""
+    """A durable client with fixed instance states that records its calls."""
 
     def __init__(self, state: str | None = "Failed") -> None:
         self.state = state
@@ -54,7 +54,7 @@ async def services() -> Services:
 
 
 async def let_time_pass(services: Services) -> None:
-    """So that the next look is not taken for one at the same moment."""
+    """Backdate the revival, so that the next check isn't mistaken for a concurrent one."""
     store: Any = services.runs
     counted = store.revivals[RUN_ID]
     earlier = counted.model_copy(update={"revived_at": counted.revived_at - timedelta(minutes=1)})

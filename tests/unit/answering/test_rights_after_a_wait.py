@@ -36,7 +36,7 @@ LONG_AGO = timedelta(days=2)
 
 
 async def world_of_groups() -> Services:
-    """Services in which Anna reads both reports by a group of hers alone."""
+    """Return services in which Anna may read both reports only through a group."""
     return await by_group_alone(await corpus_services(REVENUE))
 
 

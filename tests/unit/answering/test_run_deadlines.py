@@ -1,4 +1,4 @@
-"""A run ends within its budget whatever its model and its searches do: proved by the clock."""
+"""Tests that a run ends within its time budget, measured by the clock, whatever its model and searches do."""
 
 import asyncio
 import time
@@ -137,7 +137,7 @@ async def test_a_run_whose_time_is_over_asks_no_model_and_answers_all_the_same()
 
 async def test_searches_that_are_late_leave_what_words_have_found() -> None:
     class Slow(InMemorySearchIndex):
-        """Searches by meaning hang."""
+        """An index whose vector searches hang."""
 
         async def search(self, request: Any) -> Any:
             if request.vectors:

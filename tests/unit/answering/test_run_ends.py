@@ -46,7 +46,7 @@ async def begun(services: Services, steps: int = 0) -> str:
 
 
 async def complete(services: Services, run_id: str, text: str) -> None:
-    """Complete the turn, as another attempt at it does."""
+    """Complete the turn as a concurrent attempt would."""
     model = Model(plan(), answer=text).chat_model()
     await perform(StepInput(run_id=run_id, action=WRITE), replace(services, chat_model=model))
 
@@ -93,7 +93,7 @@ async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_co
     run_id = await begun(services, steps=2)
 
     class CancelledBetween(InMemoryRunLog):
-        """The owner cancels right after the record says that the run is completed."""
+        """A run store in which the owner cancels right after the record is marked as completed."""
 
         async def append(self, run_id: str, events: Any, *, at_offset: int | None = None) -> int:
             if any(event.name == "COMPLETE" for event in events):

@@ -1,4 +1,4 @@
-"""Whatever a model writes, no reader gets a link, a picture, HTML or a forged source from it."""
+"""Tests that no model output gives readers a link, an image, HTML or a forged source."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Every text that reaches a reader, parsed by markdown-it: each link, picture and tag in it is ours."""
+"""Tests that all text for readers, parsed by markdown-it, contains only links, images and tags added by the
+app.
+"""
 
 import random
 from collections.abc import Callable
@@ -24,7 +26,7 @@ MARK = "(Source: manual.pdf, S. 3)[1]"
 
 
 def answer(text: str, source: random.Random) -> list[str]:
-    """Stream a text as the answer, with our marks between its pieces, and end it with a gap and a note."""
+    """Stream a text as an answer with citation marks between its pieces, and end it with a gap and a note."""
     draft, position = Draft(FigurePlacer(())), 0
     while position < len(text):
         end = position + source.randint(1, 6)
@@ -52,7 +54,7 @@ def continued_answer(text: str, source: random.Random) -> list[str]:
 
 
 def reply_and_thought(text: str, _: random.Random) -> list[str]:
-    """Show a text as small talk or as a thought, both of which are sanitised whole."""
+    """Show a text as a small-talk reply or a thought, which are both sanitised as a whole."""
     return [readable(text.strip()), readable(text.strip()[:500])]
 
 

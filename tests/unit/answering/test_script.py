@@ -1,4 +1,4 @@
-"""The script of a question yields the same commands for equal results, and always ends."""
+"""Tests for the run script, which yields the same actions for equal results and always ends."""
 
 from datetime import UTC, datetime
 
@@ -47,7 +47,7 @@ REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retry
 
 
 def run(*observations: Observation) -> tuple[list[str], Results]:
-    """Kinds of the actions decided before and after each observation, and the last state."""
+    """Return the kinds of the actions before and after each observation, and the final state."""
     state = start()
     kinds = [kind_of(state)]
     for observation in observations:

@@ -1,4 +1,4 @@
-"""What a citation of a run without an answer leads to: the passage that its reader sees cited."""
+"""Tests for opening a citation of a run without an answer, which leads to the passage shown to the reader."""
 
 from datetime import UTC, datetime
 

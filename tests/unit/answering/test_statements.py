@@ -26,7 +26,7 @@ PARTS = (
 
 
 def read(text: str, size: int) -> str:
-    """Return the answer of a text that arrives in pieces of `size` characters."""
+    """Parse a text that arrives in pieces of `size` characters."""
     shown = ""
     for end in range(size, len(text) + size, size):
         _, answer = split_turn(text[:end], is_answer=True)

@@ -1,4 +1,6 @@
-"""What a model says of documents: proved or dropped, once each, by numbers that were given to it."""
+"""Tests for findings of a summary: proved or dropped, without duplicates, with passage numbers from the
+prompt.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The list of a person's summaries: theirs alone, newest first, gone with what it lists."""
+"""Tests for the list of a user's summaries: private, newest first, and without deleted summaries."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -25,7 +25,7 @@ from tests.world import ANNA, BEN
 
 
 class Forgotten(list[str]):
-    """Records the orchestrations that are forgotten."""
+    """A callback that records the forgotten orchestrations."""
 
     async def forget(self, instance_id: str) -> None:
         self.append(instance_id)

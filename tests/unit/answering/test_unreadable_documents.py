@@ -1,4 +1,4 @@
-"""Answers about a file that exists but has no readable text."""
+"""Tests for answers about files without readable text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""No regular expression of the app takes longer than in proportion to a text that someone else wrote."""
+"""Tests that regular expressions take at most linear time on untrusted text."""
 
 import ast
 import importlib
@@ -57,7 +57,7 @@ def test_the_counter_tells_linear_growth_from_worse() -> None:
 
 
 def patterns(paths: Iterable[Path]) -> list[tuple[str, re.Pattern[Any], bool]]:
-    """Every pattern of some modules: its name, and whether a text is searched for it."""
+    """Return each expression of these modules, its name, and whether it may match anywhere in a text."""
     found = []
     for path in sorted(paths):
         source = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the measurement of journeys reports: its shape, not its figures."""
+"""Tests for the structure of the journey report, independent of its figures."""
 
 import json
 import subprocess

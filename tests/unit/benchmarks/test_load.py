@@ -1,4 +1,4 @@
-"""What a load run counts: people are the same each time, faults are seen, figures are right."""
+"""Tests for load runs: reproducible users, detected errors and correct statistics."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ WHOLE = (
 
 
 class App:
-    """Answers every question with these events."""
+    """An app that answers every question with these events."""
 
     def __init__(self, events: tuple[tuple[int, str, object], ...] = WHOLE, status: int = 200) -> None:
         self._events = events

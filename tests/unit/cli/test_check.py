@@ -15,7 +15,7 @@ Run = dict[str, Any]
 
 
 class App:
-    """An app that ingests a file at once and answers with what it says, unless a test changes that."""
+    """An app that ingests a file at once and answers from it, unless a test overrides its responses."""
 
     def __init__(self, change: Callable[[Run], Run] = lambda run: run, status: str = "ready") -> None:
         self.sent: list[str] = []

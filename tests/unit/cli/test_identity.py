@@ -1,4 +1,4 @@
-"""Tokens: who keeps them, where they go, and how they are renewed."""
+"""Tests for tokens: storage, recipients and renewal."""
 
 import io
 import json
@@ -116,7 +116,7 @@ def test_a_user_of_the_local_stack_signs_in_by_name(
 
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """App Service's endpoint of a managed identity: yields the resources for which tokens were requested."""
+    """Serve the managed identity endpoint of App Service, and yield the resources of the requested tokens."""
     resources: list[str] = []
 
     def respond(request: Request) -> Answer:

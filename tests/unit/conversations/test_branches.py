@@ -1,4 +1,6 @@
-"""Branches over fakes: shared turns, numbered as before, that last as long as one thread shows them."""
+"""Tests for branches with fake services: shared turns keep their numbers and last while a thread shows
+them.
+"""
 
 from collections.abc import Mapping
 

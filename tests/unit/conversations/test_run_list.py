@@ -1,4 +1,4 @@
-"""The list of a person's runs: theirs alone, newest first, a page at a time."""
+"""Tests for the paged list of a user's runs: private and newest first."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 class History:
-    """Threads and runs of some people."""
+    """Stored threads and runs of several users."""
 
     def __init__(self) -> None:
         self.threads, self.runs = InMemoryThreadStore(), InMemoryRunStore()

@@ -1,4 +1,4 @@
-"""Pictures among search results have an address to follow; a service that signs nothing costs none."""
+"""Tests for image URLs in search results. If signing fails, results are returned without them."""
 
 from shared.documents.figures import image_urls
 from shared.platform.blobs import SignedUrl

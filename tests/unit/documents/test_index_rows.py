@@ -1,4 +1,4 @@
-"""Removing a document's rows ends, whatever the service shows."""
+"""Tests that removing a document's rows ends even if the index keeps returning deleted rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may see and who may change a document."""
+"""Tests for the rights to read and to change a document."""
 
 from datetime import UTC, datetime
 

@@ -24,7 +24,7 @@ _BOUND = re.compile(r"PartitionKey (ge|lt|eq) '([^']*)'")
 
 
 class CountingTable(InMemoryTable):
-    """Counts rows as the service reads them: all of a query's partitions, whatever it returns."""
+    """A table that counts rows as the service reads them: all rows of the queried partitions."""
 
     def __init__(self) -> None:
         super().__init__()

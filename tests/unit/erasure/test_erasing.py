@@ -130,7 +130,7 @@ async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> N
 
 
 async def until_commit(services: Services, request: RunRequest) -> CommitAnswer:
-    """Perform a run up to the step that stores its answer."""
+    """Perform a run up to the step that commits its answer."""
     state = start()
     while not isinstance(action := next_action(state), CommitAnswer):
         assert not isinstance(action, RunEnd)
@@ -156,7 +156,7 @@ async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> Non
 
 
 async def test_a_turn_that_was_erased_takes_no_answer() -> None:
-    """A record that is stored when its thread was cleared already: the question was on its way."""
+    """Store the record of a question after its thread was cleared, as for a request in transit."""
     services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)

@@ -49,7 +49,7 @@ COUNTS = ErasedCounts(
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passes follow each other without the quarter of an hour."""
+    """Remove the delay of 15 minutes between passes."""
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
     monkeypatch.setattr(threads, "_READERS_S", 0.0)
 

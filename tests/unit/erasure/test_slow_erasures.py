@@ -20,7 +20,7 @@ ENOUGH_S = 300.0
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passes follow each other without the quarter of an hour, and work on one run at a time."""
+    """Remove the delay of 15 minutes between passes, and process one run at a time."""
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
     monkeypatch.setattr(passes, "_AT_ONCE", 1)
     monkeypatch.setattr(threads, "_READERS_S", 0.0)

@@ -41,7 +41,7 @@ class ScriptedShell:
 
 
 class FakeTarget:
-    """A target of which one operation fails."""
+    """A deployment target with one failing operation."""
 
     kind: Literal["azure"] = "azure"
 

@@ -18,7 +18,7 @@ EVENTS: Events = (
 
 
 class App(HttpServer):
-    """Sends `at_once` events per request, then ends the response.
+    """An app that sends `at_once` events per request and then ends the response.
 
     Attributes:
         choices: the answers that it received.
@@ -46,7 +46,7 @@ class App(HttpServer):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., App]]:
-    """Makes apps that serve until the test ends."""
+    """Return a function that starts apps, which are stopped after the test."""
     with ExitStack() as running:
         yield lambda *parts: running.enter_context(App(*parts))
 

@@ -1,4 +1,4 @@
-"""Requests from the description: how many of each call, always the same ones, and the report on answers."""
+"""Tests for fuzzing from the API description: reproducible requests per operation, and the report."""
 
 import collections
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_only_answers_as_described_are_clean() -> None:
 
 
 def respond_wrongly(request: Request) -> Answer:
-    """Fail at one call, keep to the description at another, and to nothing anywhere else."""
+    """Fail for one operation, follow the description for another, and violate it for all others."""
     path = request.target.partition("?")[0]
     if path == "/api/health":
         return json_answer({"status": "ok"}, 500)

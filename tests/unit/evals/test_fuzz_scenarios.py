@@ -1,4 +1,6 @@
-"""Scenarios follow the description's links, and find an app that shows or keeps what it should not."""
+"""Tests for fuzz scenarios, which follow the links of the API description and detect leaked or retained
+data.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

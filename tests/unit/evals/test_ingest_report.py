@@ -1,4 +1,4 @@
-"""The ingestion report: which files it takes, how it counts endings, and that it knows our own words."""
+"""Tests for the ingestion report: selected files, counted outcomes and known messages."""
 
 import json
 from pathlib import Path

@@ -12,7 +12,7 @@ from local.run_all.stack import LocalStack
 
 
 class HostlessStack:
-    """The part of a stack that a round uses before its questions."""
+    """The part of a stack that a round needs before it asks questions."""
 
     def stop_host(self) -> None:
         pass

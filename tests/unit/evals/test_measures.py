@@ -1,4 +1,4 @@
-"""Measures of rankings and of the words of an answer, on cases small enough to work out by hand."""
+"""Tests for ranking and answer metrics, on cases small enough to calculate by hand."""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Near misses: each is changed, each kind is made, and the app lets none pass that its blocks hold."""
+"""Tests for near-miss quotations: all kinds are generated, and the app accepts only those its blocks
+contain.
+"""
 
 from evals.quotes.blocks import SourceBlock
 from evals.quotes.near_misses import near_misses

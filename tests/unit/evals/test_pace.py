@@ -1,4 +1,4 @@
-"""Sixty questions at a pace, in numbers."""
+"""Tests for the statistics of sixty questions sent at a fixed rate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The report as a page: complete, without scripts and addresses, and nothing in it is taken for markup."""
+"""Tests for the HTML report: complete, self-contained, and with all content escaped."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ ORIGIN = Origin("model <b>", "abc123")
 
 
 class _Tags(HTMLParser):
-    """Every tag with its attributes, and all text."""
+    """A parser that collects every tag with its attributes, and all text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

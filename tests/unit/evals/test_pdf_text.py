@@ -1,4 +1,4 @@
-"""How the reading of PDF files is measured, on files that are known to the word."""
+"""Tests for measuring PDF text extraction, on files whose words are known."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reading sets of the uniform format, on sets made up here."""
+"""Tests for reading question sets in the uniform format."""
 
 import json
 from pathlib import Path

@@ -110,7 +110,7 @@ def test_each_part_of_a_quotation_that_leaves_something_out_must_stand_there() -
 
 
 def placed(*rows: tuple[float, float, str]) -> PageLayout:
-    """Words of 10 points' height from (left, baseline, text): 6 points a letter."""
+    """Return words from (left, baseline, text) with a height of 10 points and 6 points per letter."""
     words = []
     for start, bottom, text in rows:
         left = start

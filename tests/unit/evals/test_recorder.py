@@ -15,7 +15,7 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "prompt_tokens_details": {
 
 @contextmanager
 def endpoint(name: str) -> Iterator[str]:
-    """Yield the URL of a model that says its own name, in a stream if it is asked to."""
+    """Serve a model that answers with its own name, streamed if requested, and yield the URL."""
 
     def respond(request: Request) -> Answer:
         asked = json.loads(request.body)

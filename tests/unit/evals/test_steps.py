@@ -1,4 +1,4 @@
-"""Which passages a model was shown, read from its requests."""
+"""Tests for reading the passages shown to a model from its requests."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""When a result is right: the gold columns are among its columns, row by row."""
+"""Tests for judging table results, which are correct if they contain the gold columns row by row."""
 
 import pytest
 

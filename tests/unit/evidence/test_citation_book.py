@@ -1,4 +1,4 @@
-"""Every kind of citation: number, proof, marker, and where its address leads."""
+"""Tests for all kinds of citations: their number, proof, marker and target URL."""
 
 from datetime import UTC, datetime
 

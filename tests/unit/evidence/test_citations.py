@@ -1,4 +1,4 @@
-"""Citations of an answer, and documents that disagree."""
+"""Tests for the citations of an answer and for conflicting documents."""
 
 from datetime import UTC, datetime
 

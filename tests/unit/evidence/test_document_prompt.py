@@ -1,4 +1,4 @@
-"""Documents in prompts, and the moments of recordings."""
+"""Tests for documents in prompts, including the timestamps of recordings."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Which pictures an answer shows, how they are written, and which fits best."""
+"""Tests for figures in an answer: selection, ranking and markup."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The language of our own sentences."""
+"""Tests for the language of messages written by the app."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Cells of results in the notation of the answer's language."""
+"""Tests for formatting result cells in the notation of the answer's language."""
 
 import pytest
 

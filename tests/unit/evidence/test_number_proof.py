@@ -1,4 +1,4 @@
-"""Numbers of a statement against the result that it cites."""
+"""Tests for checking the numbers of a statement against the cited result."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""An answer without a model: proved quotations, the best first, whatever documents hold."""
+"""Tests for answers without a model: proved quotations, best first, whatever the documents contain."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Where a quotation stands among the texts of a page, and which rectangles it covers."""
+"""Tests for locating a quotation in the text of a page and for its rectangles."""
 
 import pytest
 

@@ -178,7 +178,7 @@ def test_long_rubbish_takes_no_quadratic_time(text: str) -> None:
 
 
 def live_tokens(text: str) -> list[str]:
-    """Tokens of links, pictures and HTML (other than line breaks) that a CommonMark reader finds."""
+    """Return the link, image and HTML tokens (except line breaks) that a CommonMark parser finds."""
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
     inner = [child for token in tokens for child in token.children or []]
     return [

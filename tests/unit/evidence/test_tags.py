@@ -1,4 +1,4 @@
-"""Reading an answer in pieces of any size."""
+"""Tests for parsing an answer that arrives in pieces of any size."""
 
 import time
 

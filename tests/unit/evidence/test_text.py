@@ -1,4 +1,4 @@
-"""Sentences of a text, where an answer may be cut, and the statement that a citation belongs to."""
+"""Tests for sentence boundaries, truncation of answers, and the statement that a citation belongs to."""
 
 import pytest
 

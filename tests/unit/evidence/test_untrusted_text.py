@@ -1,4 +1,4 @@
-"""Names that others gave, inside our own sentences."""
+"""Tests for names chosen by others within messages of the app."""
 
 import re
 

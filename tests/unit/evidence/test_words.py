@@ -1,4 +1,4 @@
-"""Tests of the splitting of texts into words that no document may break."""
+"""Tests for splitting text into words, which must succeed for any document."""
 
 import random
 
@@ -76,7 +76,7 @@ def test_the_joint_before_each_word() -> None:
 
 
 def test_a_broken_word_after_a_connected_one() -> None:
-    """Python 3.11's `re` raises SystemError if a possessive repetition contains a capturing group."""
+    """Guard against Python 3.11's SystemError for a capturing group in a possessive repetition."""
     text = "a | b |<?http://evil.example- \n\twww.evil.example\n-|-\n"
     assert quoted_words(text)[-1].keys == ("evil.examplewww.evil.example", "evil.example-www.evil.example")
 

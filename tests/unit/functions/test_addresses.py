@@ -1,4 +1,4 @@
-"""Calls that no route takes, and query parameters that no call knows."""
+"""Tests for requests without a matching route and for unknown query parameters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of the API: from its own origin alone, and without a script in it."""
+"""Tests for the API page, which loads only from its own origin and contains no inline script."""
 
 import re
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""GET /audit, and what leaves an entry there."""
+"""Tests for GET /audit and for the actions that create audit entries."""
 
 import json
 from datetime import datetime, timedelta
@@ -48,7 +48,7 @@ async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
 
 
 async def acts(user: AsUser, user_id: str) -> list[tuple[str, list[str], str]]:
-    """Action, documents and subject of a person's entries, oldest first."""
+    """Return the action, documents and subject of a user's entries, oldest first."""
     found = await entries(user, f"?user_id={user_id}")
     return [(one["action"], one["doc_ids"], one["subject"]) for one in reversed(found)]
 
@@ -220,7 +220,7 @@ async def test_an_entry_has_the_address_that_the_front_end_saw_rather_than_a_cla
 
 
 class Down(InMemoryTable):
-    """A table that takes nothing."""
+    """An audit table that refuses all writes."""
 
     async def insert(self, entity: Entity) -> str:
         raise DependencyError("The table is down.")

@@ -1,4 +1,4 @@
-"""Bodies: read whole within limits, or as a form with one file, piece by piece."""
+"""Tests for request bodies: size limits, and forms whose single file is read in pieces."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Limits on calls and open connections that hold for every protocol, and for repeats of a request."""
+"""Tests for limits on calls and open connections across all protocols and for repeated requests."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Headers that ask for a media type or a part of a file, and what answers them."""
+"""Tests for the Accept and Range headers and the responses to them."""
 
 import httpx
 import pytest

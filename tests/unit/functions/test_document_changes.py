@@ -22,7 +22,7 @@ GUIDE = b"# Pumps\n\nThe pump runs at 15 bar.\n\n# Care\n\nOil is changed every 
 
 @pytest.fixture
 async def document(durable: IngestingClient, user: AsUser) -> dict[str, Any]:
-    """Anna's, open to the group hr, ready."""
+    """Ingest a document that Anna owns and the group hr may read."""
     sent = await user("anna").post("/documents", data={"acl": "hr"}, files={"file": ("guide.md", GUIDE)})
     assert await durable.run() == ["ready"]
     return dict(sent.json())

@@ -24,7 +24,7 @@ async def send(user: AsUser, name: str, who: str = "anna") -> None:
 
 @pytest.fixture
 async def sent(durable: IngestingClient, user: AsUser) -> None:
-    """Five of Anna's that are ready, three in work; one of Ben's that is ready, one in work."""
+    """Upload documents of Anna and Ben, some of which are ready while others are still in progress."""
     for name in READY:
         await send(user, name)
     await send(user, "of-ben.md", "ben")

@@ -1,4 +1,4 @@
-"""Changes that hold only for the state that their caller has seen, and answers that say so."""
+"""Tests for conditional changes: they apply only to the state that the caller has seen."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A run's log as frames: numbered, resumable, equal on every reading."""
+"""Tests for a run's log as an event stream: numbered, resumable and identical on every read."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,6 @@
-"""Feedback and openings over HTTP: one's own runs alone, the last word counts, and each source once."""
+"""Tests for feedback and opened sources over HTTP: own runs only, the last rating counts, sources count
+once.
+"""
 
 import asyncio
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""GET /api/documents/{id}/figures/{name}: the picture, for people who may read the document now."""
+"""Tests for GET /api/documents/{id}/figures/{name}, limited to users who may currently read the document."""
 
 import pytest
 

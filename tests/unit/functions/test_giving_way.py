@@ -1,4 +1,4 @@
-"""Whose upload waits, and for what."""
+"""Tests for uploads that wait for running questions if their sender already has files in progress."""
 
 import asyncio
 from contextlib import ExitStack

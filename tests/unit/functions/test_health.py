@@ -1,4 +1,4 @@
-"""Readiness: asked often, looked at rarely, and explained to people who are signed in alone."""
+"""Tests for readiness: checks are cached, and details are limited to signed-in users."""
 
 import httpx
 import pytest
@@ -35,7 +35,7 @@ async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_lea
 
 
 class Unreachable:
-    """The connection of a tool whose service does not answer."""
+    """A connection of a tool whose service is unreachable."""
 
     async def check(self) -> None:
         raise DependencyError("GitHub is out of reach.")

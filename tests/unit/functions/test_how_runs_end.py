@@ -1,4 +1,4 @@
-"""However a run ends, its model calls are charged once and what it showed is on record."""
+"""Tests for every way a run can end: model calls are charged once, and the shown answer is recorded."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -32,7 +32,7 @@ ANSWER = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 ba
 
 
 class Client:
-    """A durable client without instances."""
+    """A durable client without any instances."""
 
     async def terminate(self, instance_id: str, reason: str) -> None:
         pass
@@ -124,7 +124,7 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
 
 
 async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> Results:
-    """Run a question step by step."""
+    """Run a question step by step with `perform`."""
     state = start()
     while not isinstance(action := next_action(state), RunEnd):
         assert isinstance(action, StepFields)
@@ -151,7 +151,7 @@ async def test_completed_run_is_charged_what_it_used_even_if_every_step_is_repea
 
 
 class Killed(BaseException):
-    """The worker dies: nothing of the step comes back."""
+    """A worker crash that discards the result of the step."""
 
 
 @pytest.mark.parametrize("error", [Killed(), DefectError("A bug."), DependencyError("Out of service.")])

@@ -1,4 +1,4 @@
-"""POST /api/documents/import: a page of the web becomes a document of the person who asks."""
+"""Tests for POST /api/documents/import, which turns a web page into a document of the caller."""
 
 import socket
 from collections.abc import AsyncIterator

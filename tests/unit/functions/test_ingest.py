@@ -1,4 +1,4 @@
-"""Events into instances: which document they mean, and that they start no more than there are places."""
+"""Tests for starting ingestions from events: the document they concern and the limit on instances."""
 
 import asyncio
 import base64

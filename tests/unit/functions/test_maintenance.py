@@ -1,4 +1,4 @@
-"""Reconciliation and audit: each way in which things can differ is found and repaired."""
+"""Tests for reconciliation and audit: every kind of inconsistency is detected and repaired."""
 
 import json
 import logging

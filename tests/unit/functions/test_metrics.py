@@ -1,4 +1,4 @@
-"""GET /metrics/subagents: for administrators alone."""
+"""Tests for GET /metrics/subagents, which only administrators may read."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Whatever a model writes as a reply, thought, todo list or question, readers get nothing live from it.
+"""Tests that replies, thoughts, todo lists and questions written by a model contain no active markup.
 
 Over HTTP, by our own protocol and by OpenAI's.
 """

@@ -1,4 +1,4 @@
-"""Streams to readers who read slowly, or not at all, through the server that workers use."""
+"""Tests for streaming through the production server to readers who read slowly or not at all."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ BUFFERS = 64 * 1024 + 4 * len(PIECE) + 128 * 1024  # uvicorn's, a piece on its w
 
 
 class Source:
-    """Makes pieces, and knows how many were asked for and whether it was closed."""
+    """A source that counts the requested pieces and records whether it was closed."""
 
     def __init__(self) -> None:
         self.made = 0

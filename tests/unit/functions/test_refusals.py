@@ -14,7 +14,7 @@ DESCRIBED = Described(describe(api()))
 
 
 def assert_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
-    """Assert that a response is a problem with a detail and hints, as the description has it."""
+    """Assert that a response is a problem with a detail and hints, as described in the API."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     problem: dict[str, Any] = answer.json()
     assert (problem["status"], problem["title"]) == (status, code)

@@ -22,7 +22,7 @@ from tests.fakes.stores_requests import InMemoryIdempotencyStore
 
 
 class PurgingClient:
-    """Of the client of Durable Functions: what takes histories away."""
+    """The part of a durable client that purges histories."""
 
     def __init__(self) -> None:
         self.purged: list[tuple[datetime, datetime, list[OrchestrationRuntimeStatus]]] = []
@@ -71,7 +71,7 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
 
 
 class UnreadableRunStore(InMemoryRunStore):
-    """One row of this table can't be read."""
+    """A run store with one unreadable row."""
 
     async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
         async for record in super().ended_before(moment):
@@ -80,7 +80,7 @@ class UnreadableRunStore(InMemoryRunStore):
 
 
 class UnreadableIdempotencyStore(InMemoryIdempotencyStore):
-    """Nor can one of this."""
+    """An idempotency store with one unreadable row."""
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         raise ValueError("another secret")

@@ -14,7 +14,9 @@ from tests.world import corpus_services
 
 @dataclass
 class FailingHost:
-    """A durable client of instances that have failed: name and id of each, and how long ago."""
+    """A durable client whose instances have failed. `failed` maps name and id to the time since the
+    failure.
+    """
 
     failed: dict[tuple[str, str], timedelta]
     looked_back: list[timedelta] = field(default_factory=list)

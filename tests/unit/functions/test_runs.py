@@ -1,4 +1,4 @@
-"""Runs over HTTP: cancelled, orphaned, rated."""
+"""Tests for runs over HTTP: cancelled, orphaned and rated runs."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ ANNA = UserContext(user_id="anna")
 
 
 class Client:
-    """A durable client that notes whom it ends."""
+    """A durable client that records the instances it ends."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.ended: list[str] = []

@@ -1,4 +1,4 @@
-"""Searching over HTTP when a part of it fails."""
+"""Tests for search over HTTP when one of its services fails."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests that are sent again under their key, one after the other or at once."""
+"""Tests for requests repeated under their idempotency key, sequentially or concurrently."""
 
 import asyncio
 import uuid
@@ -117,7 +117,7 @@ async def test_a_request_writes_as_often_as_it_is_killed_above(
 
 
 def _events(stream: httpx.Response) -> list[str]:
-    """Without comments: a stream that is silent for long has more of them."""
+    """Return the events of a stream without comments, which long silences add."""
     return [part for part in stream.text.split("\n\n") if not part.startswith(":")]
 
 
@@ -274,7 +274,7 @@ async def test_a_question_that_is_refused_after_all_leaves_nothing_behind(
 
 
 async def stored_of(services: Services) -> tuple[list[str], list[str], int]:
-    """Logs, work files and threads that there are."""
+    """Return all stored logs, work files and threads."""
     assert isinstance(services.run_log, InMemoryRunLog)
     files = [blob.name async for blob in services.blobs.list_blobs(WORK, "")]
     threads = (await list_threads(ANNA, services.threads, 10)).threads
@@ -327,7 +327,7 @@ UNWAITED = {"Idempotency-Key": "2f1c", "Prefer": "respond-async"}
 
 
 class Gate:
-    """The first to come waits behind what it has read; others pass it by."""
+    """A gate that holds the first caller after its read and lets others pass."""
 
     def __init__(self, read: Any) -> None:
         self._read = read
@@ -390,7 +390,7 @@ async def summarising(monkeypatch: pytest.MonkeyPatch) -> SummarisingClient:
 
 
 async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> str:
-    """A summary whose process died when it had stored it, three hours ago: its slot expired since."""
+    """Return a summary whose process died three hours ago after storing it. Its slot has expired."""
     services = durable.services
     await person.post("/summaries", json=ORDER, headers=UNDER_KEY)
     durable.states.clear()

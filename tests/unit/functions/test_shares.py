@@ -1,4 +1,6 @@
-"""Shares over HTTP: readers of everything see the answer, other addressees the question, others nothing."""
+"""Tests for shares over HTTP: recipients who may read all sources see the answer, others only the
+question.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -70,7 +72,7 @@ async def shared(anna: httpx.AsyncClient, run: RunRequest, *audience: str, **mor
 
 
 def without_id(refused: httpx.Response) -> bytes:
-    """Body of a problem, except for the request's id."""
+    """Return the body of a problem response without the request id."""
     request_id = refused.headers["x-request-id"].encode()
     return refused.content.replace(request_id, b"ID")
 

@@ -1,4 +1,4 @@
-"""The web page as it is served: its shell, its files, and what pages of other sites are refused."""
+"""Tests for serving the web page and its files, and for refusing requests from other sites."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Summaries over HTTP, everything below the ports in memory; the orchestration is run by hand."""
+"""Tests for summaries over HTTP with in-memory services. The tests drive the orchestration."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ TABLE = f"Pump,Bar\n{WORD},21\n".encode()
 
 
 def model() -> ScriptedChatModel:
-    """Cites the fact of the file if it is in the prompt; rules describe documents."""
+    """Return a model that cites the file if the prompt contains it and describes documents by rules."""
 
     def answer(prompt: Prompt) -> Reply:
         if prompt.name == "plan":
@@ -121,7 +121,7 @@ async def evidence_of(services: Services, request: RunRequest) -> set[str]:
 
 
 async def erase_waiting(services: Services, durable: IngestingClient) -> None:
-    """Handle the messages of the erasures' queue and the ingestions that they start, until none is left."""
+    """Handle queued erasures and the ingestions they start, until none remains."""
     assert isinstance(services.queues, InMemoryTaskQueues)
 
     async def delete_document(state: DocumentState) -> None:
@@ -141,7 +141,7 @@ async def erase_waiting(services: Services, durable: IngestingClient) -> None:
 
 
 async def left_of(services: Services, *marks: str) -> list[str]:
-    """Return the places of all stores that contain one of these marks."""
+    """Return the places in all stores that contain one of these marks."""
     assert isinstance(services.blobs, InMemoryBlobStore)
     found = {
         f"{container}/{name}": blob.content.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Threads and memory over HTTP: bodies, pages and refusals; two people on every route."""
+"""Tests for threads and memory over HTTP: bodies, pages and refusals, with two users on every route."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -216,7 +216,9 @@ async def test_a_thread_that_somebody_renamed_meanwhile_is_not_renamed_again(
 async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
     services: Services, app: ASGIApp
 ) -> None:
-    """A cookie says who asks, where the platform signs people in: to a cache all of them look alike."""
+    """Check cache headers: a cookie identifies the user on the platform, so shared caches can't tell users
+    apart.
+    """
     asked = await ask(services, "At what pressure does the pump run?")
     run_id, thread_id = asked.run_id, asked.thread_id
     anna = as_user(app, ANNA.user_id, groups=list(ANNA.groups))

@@ -1,4 +1,4 @@
-"""For administrators: people with their limits, and erasing people over HTTP and by the queue."""
+"""Tests for administration: users, their limits, and erasure over HTTP and by the queue."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

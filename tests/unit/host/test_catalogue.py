@@ -1,4 +1,4 @@
-"""What the host refuses when it indexes an app: the same as the worker, and what it does not serve itself."""
+"""Tests for errors found while the host indexes an app, including bindings that it doesn't support."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""host.json, local.settings.json, references and connection names."""
+"""Tests for host.json, local.settings.json, setting references and connection names."""
 
 import json
 from pathlib import Path

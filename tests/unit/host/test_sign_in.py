@@ -1,4 +1,4 @@
-"""The stand-in for App Service Authentication: who gets a cookie, and what it is good for."""
+"""Tests for the local stand-in for App Service Authentication: who gets a cookie, and its scope."""
 
 from collections.abc import Mapping
 

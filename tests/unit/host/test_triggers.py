@@ -1,4 +1,4 @@
-"""The pure parts of the triggers: blob paths, message texts, schedules."""
+"""Tests for the pure functions of triggers: blob paths, message texts and schedules."""
 
 import base64
 from datetime import UTC, datetime
