@@ -1,4 +1,4 @@
-"""Admission: every document of the backlog is ingested, whatever dies."""
+"""Tests for admission: every queued document is ingested, even if processes die."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -70,7 +70,7 @@ async def add(services: Services, name: str) -> None:
 
 
 async def end(services: Services, host: Host, name: str) -> None:
-    """End an ingestion as its last activity does."""
+    """End an ingestion as its final activity does."""
     work = await services.documents.open_work.get(document_id(name))
     assert work is not None
     await services.documents.open_work.delete(work.doc_id, work.revision or "")
@@ -87,7 +87,7 @@ def messages(services: Services) -> list[str]:
 
 
 def other_process(services: Services) -> Services:
-    """Services of another process with the same tables and queues."""
+    """Return the services of another process that shares the tables and queues."""
     table: Any = services.documents._table
     return fake_services(documents=DocumentStore(table), queues=services.queues)
 

@@ -1,4 +1,4 @@
-"""Who gets the next place."""
+"""Tests for choosing the document that gets the next free slot."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,6 @@
-"""People change a document while an ingestion, or another change, writes: nothing is lost or comes early."""
+"""Tests for changing a document during an ingestion or another change: no update is lost or visible too
+early.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +29,9 @@ Hook = Callable[[], Awaitable[None]]
 
 @dataclass
 class Moment:
-    """Something that happens before the ingestion's write number `at`; `always` happens before each write."""
+    """An action performed before write number `at` of the ingestion, or before each write if `always` is
+    set.
+    """
 
     at: int
     happen: Hook
@@ -64,7 +68,7 @@ async def nothing() -> None:
 
 
 async def begin(services: Services, readers: str = "anna") -> None:
-    """Ingest the first version, and drop a second one with this access list in its metadata."""
+    """Ingest a first version, and store a second one with this access list in its metadata."""
     await drop(services, NAME, GUIDE, {"acl": "anna", "owner_id": "anna"})
     assert (await ingest(services, NAME, "first")).outcome == "ready"
     await drop(services, NAME, NEW_GUIDE, {"acl": readers, "owner_id": "anna"})

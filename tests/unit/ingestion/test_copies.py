@@ -1,4 +1,4 @@
-"""Which document may save another of the same bytes work, and which one is another's new name."""
+"""Tests for reusing the results of a document with the same content, and for detecting renamed documents."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The parser that docs/extend.md shows works, and its test passes."""
+"""Tests the example parser of docs/extend.md with the test shown there."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whose turn it is, and how many texts a request takes."""
+"""Tests for the order in which documents are processed, and for the number of texts per request."""
 
 import asyncio
 from contextlib import ExitStack

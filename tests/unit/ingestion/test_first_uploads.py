@@ -1,4 +1,4 @@
-"""The files that people upload first, and what must be read of each: passages, cells, warnings."""
+"""Tests for typical first uploads: the passages, cells and warnings expected for each file."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -46,7 +46,7 @@ CELLS = ("| Filter | 500 | 12.90 |", "| Seal | 1,200 | 3.40 |", "| Oil | 250 | 8
 
 
 class Upload(NamedTuple):
-    """A file, and what must be read of it, or why it is refused."""
+    """A file, with the content expected from it or the reason for its refusal."""
 
     suffix: str
     content: Callable[[], bytes]
@@ -90,7 +90,7 @@ def _ruled(pdf: FPDF) -> None:
 
 
 def _turned(rotation: int) -> bytes:
-    """A page with landscape text: letters run upwards; a viewer turns the page by `rotation` degrees."""
+    """Return a page of landscape text whose letters run upwards, rotated by `rotation` degrees."""
 
     def draw(pdf: FPDF) -> None:
         with pdf.rotation(90, 297, 297):

@@ -1,4 +1,4 @@
-"""Ruling lines into grids, and grids into rows: the decisions, without a PDF."""
+"""Tests for deriving grids from ruling lines and rows from grids, without a PDF."""
 
 import pytest
 

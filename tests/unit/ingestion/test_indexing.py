@@ -1,4 +1,4 @@
-"""Which blocks are new, moved, kept or gone when a document changes."""
+"""Tests for comparing a changed document with its indexed blocks: new, moved, kept and deleted blocks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -47,7 +47,7 @@ class BusyIndex(InMemorySearchIndex):
 
 
 class CountedTurns(FairTurns):
-    """Says who asks for a turn."""
+    """A scheduler that reports who requests a turn."""
 
     def __init__(self, places: int) -> None:
         super().__init__(places)
@@ -123,7 +123,7 @@ def test_a_block_with_another_ordinal_is_moved_and_not_embedded_again() -> None:
 
 
 async def begin_writing(services: Services, owner: str, name: str, blocks: int) -> asyncio.Task[object]:
-    """Write the blocks of a document whose parts before that are done."""
+    """Write the blocks of a document whose earlier stages are complete."""
     state = fresh_state(name).model_copy(
         update={"fence": "one", "wanted_rights": Rights(acl=(owner,), owner_id=owner)}
     )

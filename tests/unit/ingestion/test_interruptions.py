@@ -1,4 +1,4 @@
-"""An ingestion loses its document, or a service fails in it: the next holder or attempt ends well."""
+"""Tests for ingestions that lose their document or a service: the next attempt completes them."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a look at all documents asks of the index: it happens every five minutes, for each of them."""
+"""Tests for the index requests of the inventory, which runs over all documents every five minutes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A parser service's layout, with the file: figures are cut where the service saw them, tables stay whole."""
+"""Tests for layouts of parser services: figures are cropped from the file, and tables are kept whole."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Markdown by its own structure."""
+"""Tests for the Markdown parser, which follows the structure of the text."""
 
 from tests.unit.ingestion.conftest import Parse
 

@@ -1,4 +1,4 @@
-"""Metadata without a model, and corrections by people."""
+"""Tests for metadata derived without a model and for corrections by users."""
 
 from datetime import UTC, date, datetime
 

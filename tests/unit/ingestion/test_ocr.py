@@ -73,7 +73,7 @@ STAMP = "Case 1:20-cv-00042  Document 12  Page 1 of 1"
 
 
 def stamped_pdf(path: Path, stamp: str = STAMP) -> Path:
-    """Two scans, the first without a stamp."""
+    """Write two scans, the second of which has a stamp."""
     maker = FigureMaker().page().background(scan(["…"]))
     maker.page().background(scan(["…"])).paragraph(stamp)
     return maker.write(path)

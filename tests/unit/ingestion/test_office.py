@@ -1,4 +1,4 @@
-"""Archives that must not be unpacked, and packages that are not what their suffix says."""
+"""Tests for archives that are unsafe to unpack and for packages that don't match their suffix."""
 
 import io
 import zipfile

@@ -26,7 +26,7 @@ ANNA = UserContext(user_id="anna")
 
 
 async def uploaded(services: Services, content: bytes) -> DocumentState:
-    """Store a file and the row of its document."""
+    """Store a file and its document row."""
     await services.blobs.ensure_containers([DOCUMENTS, WORK])
     await services.blobs.write(DOCUMENTS, PATH, content)
     stored = await services.blobs.properties(DOCUMENTS, PATH)

@@ -1,4 +1,4 @@
-"""Which files wait for which, and when: a short text for no scan, and no file that is already fetched."""
+"""Tests for scheduling of parsing: short texts wait for no other file, and waiting files are not fetched."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ class Busy(ParserPool):
 
 
 def use_pool(monkeypatch: pytest.MonkeyPatch, pool: ParserPool) -> None:
-    """Have files that are not small parsed by `pool`."""
+    """Parse all but small files with `pool`."""
     usual = parsers(2048)
     pools = replace(usual, files=pool)
     monkeypatch.setattr(parse_document, "parsers", lambda _: pools)

@@ -1,4 +1,4 @@
-"""Damaged and hostile files of every format are read or refused, and never break a parser.
+"""Fuzz tests for parsers: damaged and hostile files of every format are read or refused without a crash.
 
 The examples are the same in each run. Add a regression test for every new example that fails.
 """

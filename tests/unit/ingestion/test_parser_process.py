@@ -74,7 +74,7 @@ async def test_a_timer_that_fires_as_a_job_ends_does_not_kill_the_next_one(
     pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class LateTimer(threading.Timer):
-        """Fires just before it is cancelled."""
+        """A timer that fires just before it is cancelled."""
 
         def cancel(self) -> None:
             super().cancel()

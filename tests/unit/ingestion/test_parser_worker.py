@@ -1,4 +1,4 @@
-"""One file into chunks, and every way in which a file can be refused."""
+"""Tests for parsing a file into chunks and for every reason to refuse a file."""
 
 from email.message import EmailMessage
 from pathlib import Path

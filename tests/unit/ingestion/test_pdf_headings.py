@@ -1,4 +1,4 @@
-"""Headings of tagged PDFs: the structure tree decides, whatever the lines look like."""
+"""Tests for headings of tagged PDFs, which depend on the structure tree alone."""
 
 from pathlib import Path
 

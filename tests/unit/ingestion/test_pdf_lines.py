@@ -1,4 +1,4 @@
-"""The rules behind the PDF parser, each on lines made by hand."""
+"""Tests for the layout rules of the PDF parser, using lines constructed by hand."""
 
 from contextlib import closing
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_words_bullets_of_symbol_fonts_begin_items_of_a_list() -> None:
 
 
 def in_turns(count: int, gap: float = 30) -> list[Line]:
-    """Lines of two columns, as a program writes them that goes down the page."""
+    """Return lines of two columns in the order of a program that writes row by row."""
     lines = []
     for row in range(count):
         top = 700 - 12 * row
@@ -116,7 +116,7 @@ def test_columns_that_were_written_in_turns_come_one_after_the_other() -> None:
 
 
 def crossing_line(top: float) -> Line:
-    """Eight words, four on either side of a gap from 240 to 270."""
+    """Return eight words, four on either side of a gap from 240 to 270."""
     lefts = [80, 120, 160, 200, 270, 310, 350, 390]
     texts = "left prose goes on right prose goes on".split()
     words = [Word(text, left, top - 10, left + 40, top) for text, left in zip(texts, lefts, strict=True)]

@@ -1,4 +1,4 @@
-"""Pages are read by where their text stands, not by when a program wrote it."""
+"""Tests for the reading order of PDF pages, which follows text positions instead of the order of writing."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from shared.ingestion.parsers.pdf import parse_pdf
 
 
 class Page:
-    """One page on which text is written anywhere, in any order."""
+    """A page on which text can be written anywhere, in any order."""
 
     def __init__(self) -> None:
         self._pdf = FPDF(unit="pt")

@@ -1,4 +1,4 @@
-"""Tables of figures without ruling lines, and what looks like one."""
+"""Tests for tables of figures without ruling lines, and for content that resembles them."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ ROWS = (
 
 
 class Page:
-    """One page, written word by word from the top."""
+    """A page written word by word from the top."""
 
     def __init__(self) -> None:
         self.pdf = FPDF(unit="pt")

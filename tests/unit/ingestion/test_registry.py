@@ -1,4 +1,4 @@
-"""Every format has a parser that can be imported, and content is checked against the suffix."""
+"""Tests for the parser registry: every format has an importable parser, and content must match the suffix."""
 
 from pkgutil import resolve_name
 

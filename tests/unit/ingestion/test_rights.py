@@ -1,4 +1,4 @@
-"""Rights: from sidecar, metadata and default."""
+"""Tests for access rights from sidecars, metadata and the default."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What code that has taken over a parser worker can reach: each attack runs inside a worker of the app."""
+"""Tests for the sandbox of parser workers: each attack runs inside a real worker of the app."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Figures on scanned pages whose words a scanner has written behind the picture."""
+"""Tests for figures on scanned pages with hidden recognised text."""
 
 from pathlib import Path
 

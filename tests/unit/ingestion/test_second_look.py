@@ -33,7 +33,9 @@ def now_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def mended(services: Services) -> int:
-    """Look again, ingest what that asks for, and return the number of documents that differed."""
+    """Check the index again, perform the requested ingestions, and return the number of differing
+    documents.
+    """
     differing = await look_again(services)
 
     async def run(blob_name: str) -> None:
@@ -57,7 +59,7 @@ async def test_what_a_paused_cleanup_deletes_of_the_newest_version_comes_back(
     pauses = iter(range(1))
 
     async def delete_late(keys: Sequence[str]) -> None:
-        """Let the first bytes come back, and their ingestion end, before the request arrives."""
+        """Ingest the first content again before the first delete request arrives."""
         if keys and next(pauses, None) is not None:
             await drop(services, NAME, A)
             await note_event(NAME, services)

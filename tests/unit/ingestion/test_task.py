@@ -1,4 +1,4 @@
-"""What the end of an ingestion counts as: a try of the file's bytes, or none."""
+"""Tests for the outcome of an ingestion, which may or may not count as an attempt at the file's content."""
 
 import pytest
 

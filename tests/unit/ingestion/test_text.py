@@ -1,4 +1,4 @@
-"""Plain text in the encodings that people have."""
+"""Tests for plain text files in common encodings."""
 
 import codecs
 

@@ -1,4 +1,4 @@
-"""Transcripts: cues into paragraphs with the second at which they begin."""
+"""Tests for transcripts, whose cues are joined to paragraphs with a start time in seconds."""
 
 import pytest
 

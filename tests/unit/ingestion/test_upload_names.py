@@ -1,4 +1,4 @@
-"""Names of uploads: cleaned, kept readable, and never a way out of the uploader's folder."""
+"""Tests for upload names: sanitised, readable, and never outside the uploader's folder."""
 
 import pytest
 from hypothesis import given

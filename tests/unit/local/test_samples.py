@@ -1,4 +1,4 @@
-"""The samples are what the demo and the other tests take them for."""
+"""Tests that the sample files have the content on which the demo and other tests rely."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Answers from documents: cited verbatim, abstaining where the documents are silent."""
+"""Tests for answers of the model server: verbatim citations, or an abstention if the documents have no
+answer.
+"""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""Faults drawn by a seed, and replies that are longer than they may be."""
+"""Tests for faults drawn from a seed and for replies that exceed the limit."""
 
 import json
 from collections import Counter

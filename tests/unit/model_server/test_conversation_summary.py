@@ -1,4 +1,4 @@
-"""Summaries of conversations: extracted, bounded, in order, whatever the turns say."""
+"""Tests for conversation summaries: extractive, bounded and in order, whatever the turns contain."""
 
 from html import escape
 

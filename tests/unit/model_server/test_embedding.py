@@ -1,4 +1,4 @@
-"""MiniLM in numpy, its weights, and the service around them."""
+"""Tests for the numpy implementation of MiniLM, its weights, and the embedding service."""
 
 import asyncio
 import hashlib
@@ -56,7 +56,7 @@ def test_tokens_are_counted_and_cut_by_the_models_tokenizer(embedder: EmbeddingS
 
 
 class SlowInBulk(EmbeddingService):
-    """Embeds nothing in bulk before `may_go_on` is set."""
+    """An embedder that blocks bulk requests until `may_go_on` is set."""
 
     def __init__(self) -> None:
         super().__init__()

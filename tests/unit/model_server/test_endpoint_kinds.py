@@ -1,4 +1,6 @@
-"""The model server as an endpoint with less of the protocol: what it refuses, ignores, reads out of words."""
+"""Tests for emulating endpoints with fewer features: refused and ignored fields, and tool calls in plain
+text.
+"""
 
 import json
 from typing import Any

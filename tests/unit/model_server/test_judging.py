@@ -1,4 +1,4 @@
-"""Passages judged, as a real model would be asked to."""
+"""Tests for grading passages with the requests that a real model receives."""
 
 from pydantic import BaseModel
 

@@ -1,4 +1,4 @@
-"""Which proofs open the model server."""
+"""Tests for the credentials accepted by the model server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The grammar of model names, and when a failure is due."""
+"""Tests for the syntax of model names and the schedule of failures."""
 
 import pytest
 

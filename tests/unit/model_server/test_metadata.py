@@ -1,4 +1,4 @@
-"""Metadata by labels and counts."""
+"""Tests for metadata derived from labels and counts."""
 
 from html import escape
 

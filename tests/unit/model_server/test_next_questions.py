@@ -1,4 +1,4 @@
-"""Next questions of the stand-in: about sections that the answer does not quote."""
+"""Tests for follow-up questions of the model server, which concern sections not quoted in the answer."""
 
 import re
 from html import unescape

@@ -1,4 +1,6 @@
-"""Plans by what a question plainly says: its type, the documents it names, what it takes from before."""
+"""Tests for plans derived from explicit wording: question type, named documents and context of earlier
+turns.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reports of sub-agents: quotations verbatim, every document mentioned, and gaps named."""
+"""Tests for reports of sub-agents: verbatim quotations, every document mentioned, and gaps listed."""
 
 import json
 from html import escape

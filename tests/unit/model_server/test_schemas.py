@@ -1,4 +1,4 @@
-"""Structured outputs: the filler fits any schema, the registry fits the requested one."""
+"""Tests for structured outputs: generated values fit any schema, and registered ones the requested schema."""
 
 import json
 import logging

@@ -1,4 +1,6 @@
-"""Questions that the passages at hand answer, and questions that only resemble them, in both languages."""
+"""Tests for telling answerable questions from similar ones that the passages don't answer, in both
+languages.
+"""
 
 import pytest
 

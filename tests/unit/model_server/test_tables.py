@@ -1,4 +1,4 @@
-"""The stand-in's rule for tables: which SQL it writes for a question, and what it answers from the rows."""
+"""Tests for table questions: the SQL that the model server writes and its answer from the rows."""
 
 import json
 

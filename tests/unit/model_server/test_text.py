@@ -1,4 +1,4 @@
-"""Words, sentences, tables, languages, scores: the pure parts below the answers."""
+"""Tests for pure text functions of the model server: words, sentences, tables, languages and scores."""
 
 import pytest
 from hypothesis import given

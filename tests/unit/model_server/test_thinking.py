@@ -1,4 +1,4 @@
-"""Hidden reasoning: how many tokens come before a reply."""
+"""Tests for hidden reasoning and the number of its tokens."""
 
 import pytest
 

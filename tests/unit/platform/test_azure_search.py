@@ -1,4 +1,4 @@
-"""Batches of rows."""
+"""Tests for splitting index rows into batches."""
 
 from shared.platform.azure_search import MAX_BATCH_BYTES, MAX_BATCH_ROWS, batches
 

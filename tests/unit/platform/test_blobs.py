@@ -1,4 +1,4 @@
-"""Signing by user delegation key: asked for once, renewed in time, and never promised beyond."""
+"""Tests for URLs signed with a user delegation key, which is cached and renewed before it expires."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ READ = "r"
 
 
 class KeyGivingService(BlobServiceClient):
-    """An account reached by identity: gives delegation keys, and counts them."""
+    """A blob service that issues user delegation keys and counts them."""
 
     def __init__(self) -> None:
         super().__init__("https://account.blob.core.windows.net")

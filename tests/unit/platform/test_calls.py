@@ -1,4 +1,4 @@
-"""Calls within limits: retries, the pause that a model asks for, and messages that name what to check."""
+"""Tests for calls with limits: retries, the Retry-After delay, and errors that suggest a setting to check."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ PAUSE_S = 0.2
 
 
 class BusyService:
-    """Refuses until its pause is over; counts what it refused and answered."""
+    """A service that refuses calls until its pause is over and counts refusals and answers."""
 
     def __init__(self) -> None:
         self.refused = 0

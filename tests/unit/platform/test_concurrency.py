@@ -1,4 +1,4 @@
-"""Tasks side by side."""
+"""Tests for running tasks concurrently."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Connections: made once, off the event loop, by key or by identity, and closed."""
+"""Tests for connections: opened once and outside the event loop, with a key or an identity, and closed."""
 
 import asyncio
 import json
@@ -151,7 +151,7 @@ def test_nor_does_one_by_identity() -> None:
 
 
 class Service:
-    """Counts the clients that it makes."""
+    """A service that counts the clients it creates."""
 
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from shared.platform.instances import Instances
 
 
 class Client:
-    """Instances by state; `fails` makes starting raise, `is_away` makes looking raise."""
+    """A durable client with instances by state. `fails` makes starts raise, `is_away` makes queries raise."""
 
     def __init__(self, **states: str) -> None:
         self.states = states

@@ -1,4 +1,4 @@
-"""Loading a module late: it is whole, and the garbage collector rests meanwhile and only then."""
+"""Tests for lazy imports, which load a module completely and disable garbage collection meanwhile."""
 
 import gc
 import sys

@@ -12,7 +12,7 @@ from shared.tools.base import Parameters
 
 
 class Numbered(Parameters):
-    """Arguments of no tool."""
+    """Arguments of a hypothetical tool."""
 
     count: int
 

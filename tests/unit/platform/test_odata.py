@@ -1,4 +1,4 @@
-"""Values can never leave their place in a filter."""
+"""Tests that values in an OData filter are always escaped."""
 
 import pytest
 from hypothesis import given

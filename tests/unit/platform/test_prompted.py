@@ -1,4 +1,4 @@
-"""JSON, calls and thoughts in the text of models whose endpoints have no fields for them."""
+"""Tests for JSON, tool calls and thoughts in the plain text of models without dedicated fields."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A second call for structured output: once, with the error, and only for invalid replies."""
+"""Tests for repairing structured output: one more call with the error, for invalid replies only."""
 
 import pytest
 

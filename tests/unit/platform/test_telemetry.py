@@ -1,4 +1,4 @@
-"""Logs are data, and hold neither secrets nor people."""
+"""Tests for logs, which are structured and contain neither secrets nor personal data."""
 
 import ast
 import asyncio
@@ -152,7 +152,7 @@ def test_every_event_name_is_a_noun_and_a_verb() -> None:
 
 
 def _is_log_call(node: ast.Call) -> bool:
-    """`get_logger(…).info("…")`, or `logger.info("…")`."""
+    """Return whether a call has the form `get_logger(…).info("…")` or `logger.info("…")`."""
     function = node.func
     if not isinstance(function, ast.Attribute) or not node.args:
         return False

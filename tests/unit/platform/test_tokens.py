@@ -1,4 +1,4 @@
-"""Counting tokens, with a tokenizer and without."""
+"""Tests for counting tokens with and without a tokenizer."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ class Answer(BaseModel):
 
 
 class Telling(ScriptedChatModel):
-    """Tells of its usage as the client does, and where its request would say it belongs."""
+    """A model that reports its usage like the real client, and records the trace context of its request."""
 
     outgoing: dict[str, str]
 

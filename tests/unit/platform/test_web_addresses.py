@@ -1,4 +1,4 @@
-"""Which networks are public, and which URLs are plain."""
+"""Tests for recognising public networks and plain URLs."""
 
 import pytest
 

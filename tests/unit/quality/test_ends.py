@@ -1,4 +1,4 @@
-"""What is recorded when a run ends, however it ends: once, in numbers, and after its last event."""
+"""Tests for records of finished runs: written once, after the last event, with numbers only."""
 
 import asyncio
 from dataclasses import replace
@@ -126,7 +126,7 @@ async def test_it_is_recorded_after_the_last_event() -> None:
 
 
 class Broken(InMemoryQualityStore):
-    """A table that is out of reach, or never answers."""
+    """A table that is unreachable or never responds."""
 
     def __init__(self, *, hangs: bool) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""The same goes to OpenTelemetry: once, with few attributes, and not before the first record."""
+"""Tests for exporting records to OpenTelemetry: once, with few attributes, and only from the first record
+on.
+"""
 
 from datetime import UTC, datetime
 

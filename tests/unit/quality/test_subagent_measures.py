@@ -1,4 +1,4 @@
-"""The summary of records: shares and percentiles by the profile that was chosen."""
+"""Tests for the summary of sub-agent records: shares and percentiles by chosen profile."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Hybrid search: the requests to the index, and how their answers are fused and reranked."""
+"""Tests for hybrid search: the index requests, and fusing and reranking of their results."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LIMITS = CallLimits(timeout_s=1)
 
 
 class LengthEmbedder(Embedder):
-    """A text's vector holds its length."""
+    """An embedder whose vectors contain the length of the text."""
 
     @property
     def dimensions(self) -> int:
@@ -45,7 +45,7 @@ def row(block_id: str, score: float, **more: object) -> IndexRow:
 
 
 class ScriptedIndex(RecordingIndex):
-    """Answers keyword searches with one page and vector searches by field with others."""
+    """An index with one page for keyword searches and one page per field for vector searches."""
 
     def __init__(self, keyword: Sequence[IndexRow], **vectors: Sequence[IndexRow]) -> None:
         super().__init__(SearchPage(rows=()))
@@ -53,7 +53,7 @@ class ScriptedIndex(RecordingIndex):
         self._vectors = {field: SearchPage(rows=tuple(rows)) for field, rows in vectors.items()}
 
     def answer(self, keyword: Sequence[IndexRow]) -> None:
-        """Change the page of keyword searches."""
+        """Replace the page of keyword searches."""
         self._keyword = SearchPage(rows=tuple(keyword))
 
     async def search(self, request: SearchRequest) -> SearchPage:
@@ -169,7 +169,7 @@ async def test_a_copy_stands_behind_the_document_that_was_there_before_it() -> N
 
 
 class HangingIndex(RecordingIndex):
-    """Refuses the search for texts; those for pictures hang, and say when they were ended."""
+    """An index that refuses text searches, and whose image searches hang and record their cancellation."""
 
     def __init__(self) -> None:
         super().__init__(SearchPage(rows=()))
@@ -216,7 +216,7 @@ async def test_words_are_looked_for_while_the_question_is_embedded() -> None:
 
 
 class NamedDocuments(RecordingIndex):
-    """Knows one document by name, or refuses to say."""
+    """A document lookup that knows one document by name, or fails."""
 
     def __init__(self, *, refuses: bool = False) -> None:
         named = {
@@ -379,7 +379,7 @@ async def test_nothing_found_asks_nothing() -> None:
 
 
 class RefusingIndex(RecordingIndex):
-    """Fails every search alike."""
+    """An index that refuses every search with the same error."""
 
     def __init__(self, failure: GroundworkError) -> None:
         super().__init__(SearchPage(rows=()))

@@ -1,4 +1,4 @@
-"""Which documents a reference names, how words are misspelt, and which files form a series."""
+"""Tests for resolving references to documents, tolerating misspellings, and detecting series of files."""
 
 from datetime import UTC, datetime
 

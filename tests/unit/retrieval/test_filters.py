@@ -1,4 +1,4 @@
-"""Filters of callers, rendered or refused."""
+"""Tests for rendering or refusing the filters of callers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fused scores, the order of blocks, and how sure a search is."""
+"""Tests for fused scores, the order of blocks, and the confidence of a search."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Questions as keyword queries, and the names of documents in them."""
+"""Tests for converting questions to keyword queries and for document names in them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Reranking and grading: the model's judgement is used."""
+"""Tests for reranking and grading by a model."""
 
 from pydantic import BaseModel
 

@@ -1,4 +1,4 @@
-"""The index definitions: the fields that rows carry, and the version of each schema."""
+"""Tests for the index definitions: the fields of rows, and the version of each schema."""
 
 import hashlib
 import json
@@ -60,7 +60,9 @@ def fingerprint(fields: list[IndexRow]) -> str:
 
 @pytest.mark.parametrize("which", SCHEMAS)
 def test_fields_of_a_version_stay_as_they_are(which: str) -> None:
-    """If this fails: raise INDEX_VERSIONS and add the new version here, or put new fields last."""
+    """If this test fails, raise INDEX_VERSIONS and add the new version to `KNOWN`, or append the new
+    fields.
+    """
     count, known = KNOWN[which][INDEX_VERSIONS[which]]
     assert fingerprint(SCHEMAS[which]["fields"][:count]) == known
 

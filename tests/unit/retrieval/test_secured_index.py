@@ -1,4 +1,4 @@
-"""No request passes untrimmed, and no row unchecked."""
+"""Tests that every request is filtered by access rights and that every returned row is checked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two attempts at one step never mix in the log."""
+"""Tests that two attempts at one step never interleave in the log."""
 
 import json
 from datetime import datetime
@@ -22,7 +22,7 @@ STARTED = SubagentStatus(phase="started", turn=0, passages=0, findings=0, proved
 
 
 async def child_log(log: MemoryRunLog, index: int) -> EventLog:
-    """Begin an attempt of a sub-agent that step 3 started."""
+    """Start an attempt of a sub-agent that step 3 started."""
     read = await log.read("r")
     known = (events_of(read), read.next_offset)
     return await open_child_log(log, "r", (3, index, "comparator"), (), known)
@@ -158,7 +158,7 @@ async def written_names(log: MemoryRunLog) -> list[str]:
 
 
 async def turn_log(log: MemoryRunLog, turn: int) -> EventLog:
-    """Begin an attempt at a turn of a child that takes several at once."""
+    """Start an attempt at a turn of a sub-agent that performs several turns concurrently."""
     read = await log.read("r")
     known = (events_of(read), read.next_offset)
     event_log = staged_child_log(log, "r", (1, 0, None), known, turn)

@@ -1,4 +1,4 @@
-"""Stored answers get signed addresses when they are read, for what the reader may read then."""
+"""Tests for signing URLs when a stored answer is read, according to the reader's current rights."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Streams hold back the beginning of a picture, so that its address can be replaced whole."""
+"""Tests for streams, which hold back an incomplete image so that its URL can be replaced."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How often a lost orchestration may begin again, and what of its time counts."""
+"""Tests for reviving lost orchestrations: the number of revivals and the remaining time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -38,7 +38,7 @@ def test_a_run_is_revived_three_times_within_ten_minutes(
 
 
 def left_s(step: int, marks: list[tuple[str, int, float]]) -> float:
-    """Seconds left for an attempt at `step` of a run that was asked 30 s ago and may take 60.
+    """Return the seconds left for `step` in a run that started 30 s ago and may take 60 s.
 
     `marks`: of its log: what began, at which step, and how many seconds ago.
     """

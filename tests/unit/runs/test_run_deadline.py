@@ -1,4 +1,4 @@
-"""Shares of a run's time: no part is given more than there is, and the end is always kept back."""
+"""Tests for dividing a run's time: no part exceeds the remaining time, and the final step keeps a reserve."""
 
 import pytest
 from hypothesis import given

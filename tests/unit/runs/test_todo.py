@@ -1,4 +1,4 @@
-"""The todo list advances with the run, in the order of its dependencies."""
+"""Tests for the todo list, which advances with the run in the order of its dependencies."""
 
 from shared.runs.plan import TodoItem, close_todo, complete_lookups, count_attempt, start_ready
 

@@ -1,4 +1,4 @@
-"""The report of `make mutate`: what passes, and what counts as excused."""
+"""Tests for the report of `make mutate`: passing and excused mutants."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The application in the test's own process, as other suites may use it."""
+"""Tests for running the search server inside the test process, as other suites may."""
 
 from pathlib import Path
 

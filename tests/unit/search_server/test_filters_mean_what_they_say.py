@@ -1,4 +1,4 @@
-"""Random filters against a plain Python evaluator: the server must select exactly the documents that pass."""
+"""Compares random filters with a plain Python evaluator: the server must select the same documents."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Both query syntaxes take whatever the application makes of a question."""
+"""Tests that both query syntaxes accept every query the app creates from a question."""
 
 from hypothesis import given
 from hypothesis import strategies as st

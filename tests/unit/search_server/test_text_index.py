@@ -1,4 +1,4 @@
-"""The derived text index: deletions, filters of any size, and pages of equal scores."""
+"""Tests for the derived text index: deletions, filters of any size, and paging through equal scores."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Exact neighbours: both ways of multiplying agree with plain arithmetic; growth leaves snapshots alone."""
+"""Tests for exact nearest neighbours: both methods agree with plain arithmetic, and growth keeps
+snapshots.
+"""
 
 import numpy as np
 import pytest

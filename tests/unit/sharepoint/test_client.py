@@ -1,4 +1,4 @@
-"""Where tokens go, and what answers are refused."""
+"""Tests for the SharePoint client: the recipients of tokens, and refused responses."""
 
 import pytest
 

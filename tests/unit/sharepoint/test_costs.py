@@ -1,4 +1,4 @@
-"""Requests, storage calls and memory of a run, which must not grow with the library."""
+"""Tests for the requests, storage calls and memory of a run, which must not grow with the library."""
 
 import tracemalloc
 
@@ -37,7 +37,7 @@ async def test_memory_does_not_grow_with_the_library() -> None:
 
 
 async def _transient_bytes(t: Tenant, files: list[str]) -> int:
-    """Run; return the largest amount of memory that a step used and freed again."""
+    """Perform a run and return the largest amount of memory that a step used and freed again."""
     assert files
     (library,) = await t.store.libraries()
     largest, is_done = 0, False

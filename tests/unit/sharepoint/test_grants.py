@@ -1,4 +1,4 @@
-"""Permission lists, as Graph and SharePoint word them."""
+"""Tests for reading permission lists of Graph and SharePoint."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

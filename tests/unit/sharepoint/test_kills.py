@@ -1,4 +1,4 @@
-"""Processes that die at random writes. The tenant's own code decides who may read, not the app's."""
+"""Tests with processes killed at random writes. The fake tenant, not the app, determines who may read."""
 
 import random
 from datetime import timedelta
@@ -80,7 +80,7 @@ def _change(t: Tenant, drive: FakeDrive, chance: random.Random) -> list[tuple[st
 
 
 async def _run_until_death(t: Tenant, death: Death) -> bool:
-    """Run until the process dies at its write; return whether it did."""
+    """Run until the process is killed at its write, and return whether that happened."""
     is_dead = False
     try:
         await t.run(death.mortal(t.services, WRITES))
@@ -90,7 +90,7 @@ async def _run_until_death(t: Tenant, death: Death) -> bool:
 
 
 async def _die_after_the_copy(t: Tenant) -> None:
-    """Run until a file has been written, and die."""
+    """Run until the process is killed right after storing a file."""
     death = Death(0, is_behind=True)
     try:
         await t.run(death.mortal(t.services, {"blobs": ("write_stream",)}))

@@ -1,4 +1,6 @@
-"""Slow, stuck or concurrent work: nothing stays open for longer than a day, and little is read twice."""
+"""Tests for slow, stuck or concurrent runs: revoked access ends within a day, and few items are read
+twice.
+"""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.attack("access")
 
 @pytest.fixture(autouse=True)
 def steps_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every step do one piece of work, as slow services would."""
+    """End every step after one piece of work, as with slow services."""
     monkeypatch.setattr(synchronisation, "STEP_S", 0.0)
 
 
@@ -169,7 +171,7 @@ async def test_the_tenant_compares_the_end_of_a_grant_with_its_own_clock() -> No
 
 
 def _take_time(t: Tenant, duration: timedelta, part: str) -> None:
-    """Let each request whose address contains `part` take a while."""
+    """Advance the clock by `duration` at each request whose address contains `part`."""
 
     def pass_time(target: str) -> None:
         if part in target:

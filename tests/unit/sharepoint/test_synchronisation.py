@@ -1,4 +1,4 @@
-"""Libraries against a tenant over HTTP. Tests named after a public complaint give its source."""
+"""Tests for synchronising libraries over HTTP. Docstrings with an issue number cite a public bug report."""
 
 from datetime import timedelta
 

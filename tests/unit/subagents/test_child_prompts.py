@@ -1,4 +1,4 @@
-"""Prompts of sub-agents: one for each profile, complete, short, and the same rules for all."""
+"""Tests for the prompts of sub-agents: one per profile, complete, short, and with common rules."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tools of sub-agents: within the asker's rights and the task, whatever a model asks for."""
+"""Tests for the tools of sub-agents, which never exceed the user's rights or the task."""
 
 import json
 import re
@@ -39,7 +39,7 @@ PAGE = "A press of this kind takes 250 bar, says a stranger."
 
 
 class FakeWeb(WebSearch):
-    """One page for whatever is asked."""
+    """A web search that returns the same page for every query."""
 
     def __init__(self, error: DependencyError | None = None) -> None:
         self.queries: list[str] = []

@@ -1,4 +1,4 @@
-"""Slots over a store that is slow, fails or is written by others all the time."""
+"""Tests for slots with a store that is slow, fails or is written concurrently."""
 
 import asyncio
 import time
@@ -46,14 +46,14 @@ class ChangingStore(InMemoryControlStore):
 
 
 class FailingStore(InMemoryControlStore):
-    """Out of reach."""
+    """A control store that is unreachable."""
 
     async def read(self) -> ControlState:
         raise DependencyError("No connection to the table storage.")
 
 
 class SilentStore(InMemoryControlStore):
-    """Never answers."""
+    """A control store that never responds."""
 
     async def read(self) -> ControlState:
         await asyncio.sleep(3600)

@@ -1,4 +1,6 @@
-"""A run with sub-agents whose worker dies at any append: readers have what the journal folds to."""
+"""Tests for a run with sub-agents whose worker dies at any append: readers receive the state in the
+journal.
+"""
 
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -38,7 +40,7 @@ DELEGATES = calls(
 
 
 class DividingModel(DelegatingModel):
-    """Has two sub-agents read one document each; each of them reports the sentence of its document."""
+    """A model whose two sub-agents read one document each and report its sentence."""
 
     delegates = DELEGATES
 
@@ -88,7 +90,7 @@ async def require_agreement(services: Services, log: WatchedLog) -> None:
 
 
 async def perform(services: Services, log: WatchedLog, step: Step, path: str = "") -> StepResult:
-    """Perform a step as a host does: again if its worker died."""
+    """Perform a step, and repeat it if its worker died, as the host does."""
     step_input = StepInput(run_id=log.run_id, path=path, action=step.action, tokens=step.tokens)
     while True:
         try:
@@ -111,7 +113,7 @@ async def run_child(services: Services, log: WatchedLog, start: SubagentStart) -
 
 
 async def run(services: Services, log: WatchedLog) -> tuple[RunEnd, list[SubagentEnd]]:
-    """Run the question to its end, one sub-agent after the other, so that every append has its number."""
+    """Run the question to its end with one sub-agent at a time, so that appends have a fixed order."""
     script: Script[RunEnd] = run_agent(MainAgent())
     result: StepResult | None = None
     ends: list[SubagentEnd] = []

@@ -129,7 +129,7 @@ async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
 
 async def test_who_loses_every_race_gives_up_and_says_why() -> None:
     class Flickering(InMemoryControlStore):
-        """A look sees a free slot; an attempt to take it finds it taken."""
+        """A control store that shows a free slot, which is taken by the time it is acquired."""
 
         reads = 0
 
@@ -226,6 +226,6 @@ async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> Non
 
 
 def again() -> DelegationRequest:
-    """A later step of the same question: the model calls `delegate`."""
+    """Return the request of a later step in which the model calls `delegate`."""
     call = DelegateParameters(task="Which pump?", profile="evidence_builder")
     return replace(delegation_request(), step=9, call=call)

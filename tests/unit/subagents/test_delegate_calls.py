@@ -1,4 +1,4 @@
-"""The model's call of `delegate`: judged by the gates and budgets of the policy, started once, or refused."""
+"""Tests for the model's `delegate` calls: checked against the policy, and started once or refused."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ SURE = {"hits": (hit("manual", 0, 0.7), hit("other", 0, 0.5)), "records": (recor
 
 
 def call(given: DelegationRequest | None = None, **arguments: Any) -> DelegationRequest:
-    """`delegate`, called for a question that would get no sub-agent."""
+    """Return a call of `delegate` for a question that would get no sub-agent by itself."""
     values = {"task": "Find the proof.", "profile": "evidence_builder", **arguments}
     given = given or delegation_request(found=SURE, asked={"deep": False})
     return replace(given, call=DelegateParameters.model_validate(values))

@@ -1,4 +1,4 @@
-"""The delegation policy: every gate and trigger by itself, at its threshold, and against the others."""
+"""Tests for the delegation policy: each gate and trigger at its threshold, and in combination."""
 
 from dataclasses import replace
 from typing import Any, get_args

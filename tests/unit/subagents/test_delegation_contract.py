@@ -1,4 +1,4 @@
-"""Shapes, words and versions of the delegation policy are the contract's, and change on purpose only."""
+"""Tests that the models, codes and versions of the delegation policy match the contract."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""What holds of the delegation policy whatever it is asked: 20,000 random questions."""
+"""Tests the invariants of the delegation policy with 20,000 random questions."""
 
 import random
 from collections import Counter

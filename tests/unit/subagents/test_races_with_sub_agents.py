@@ -1,4 +1,4 @@
-"""A run with a sub-agent, raced at any append of either: one end, which readers and the record agree on."""
+"""Tests for races at any append of a run or its sub-agent: readers and the record agree on a single end."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -47,7 +47,7 @@ Rival = Callable[[Services, str], Awaitable[object]]
 
 
 class DelegatingModel(ScriptedChatModel):
-    """Delegates, then answers; its sub-agent searches, then reports. Replies by what it is shown."""
+    """A model that delegates and then answers. Its sub-agent searches and then reports."""
 
     delegates = DELEGATES
 
@@ -87,7 +87,7 @@ async def begun(log: RacingLog) -> tuple[Services, str]:
 
 
 async def run_again(services: Services, run_id: str) -> None:
-    """Perform the run a second time, sub-agent included, as a host does that has lost the results."""
+    """Perform the run again, including its sub-agent, as a host does that has lost the results."""
     await run_to_end(run_id, services)
 
 

@@ -1,4 +1,4 @@
-"""A comparison that names no document is about all of a series, as far as the asker may read it."""
+"""Tests for comparisons without named documents, which cover all readable documents of a series."""
 
 from dataclasses import replace
 

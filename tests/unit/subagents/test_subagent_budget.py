@@ -1,4 +1,4 @@
-"""Division of a sub-agent's budget and time: every work turn leaves enough for a report."""
+"""Tests for dividing a sub-agent's budget and time: every work turn leaves enough for a report."""
 
 from contextlib import suppress
 

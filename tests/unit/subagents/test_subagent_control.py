@@ -1,4 +1,4 @@
-"""Slots and the circuit breaker of sub-agents: each rule by itself."""
+"""Tests for each rule of the sub-agents' slots and circuit breaker."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Slots and the circuit breaker of sub-agents, whatever several instances do at once."""
+"""Tests for the sub-agents' slots and circuit breaker under concurrent changes by several instances."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Reports become findings: whole statements only, every quotation proved or dropped."""
+"""Tests for converting reports to findings: complete statements, each quotation proved or dropped."""
 
 import json
 from typing import Any, get_args

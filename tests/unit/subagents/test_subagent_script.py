@@ -1,4 +1,4 @@
-"""The script of a sub-agent: turns, retries, smaller profiles, and an end on every path."""
+"""Tests for the script of a sub-agent: turns, retries and smaller profiles. Every path ends."""
 
 import itertools
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class ChildState:
 
 
 def next_move(state: ChildState, now: datetime) -> Step | SubagentEnd:
-    """Run the script over the results, as a driver does whose clock shows `now`."""
+    """Return the next action of the script for these results, with the clock at `now`."""
     script = run_agent(SubAgent(PLACE))
     try:
         command = next(script)

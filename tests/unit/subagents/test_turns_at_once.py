@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class GatedModel(CountedModel):
-    """Its first call waits for `gate`, while others pass it by."""
+    """A model whose first call waits for `gate` while later calls proceed."""
 
     def __init__(self, *replies: Any) -> None:
         super().__init__(*replies)
@@ -105,7 +105,7 @@ async def test_of_two_that_begin_at_once_one_alone_asks_the_model() -> None:
 
 
 class Forgetful(InMemoryRunLog):
-    """Writes a child's lines twice over: the reply to each append is lost, and the transport repeats it."""
+    """A log that appends a child's lines and then reports a conflict, as if the write had been repeated."""
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         end = await super().append(run_id, events, at_offset=at_offset)
@@ -144,7 +144,7 @@ async def test_an_attempt_goes_on_after_an_append_of_unknown_outcome() -> None:
 
 async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time() -> None:
     class Overtaken(CountedModel):
-        """Another attempt begins while the model works, and is never heard of again."""
+        """A model during whose call another attempt begins and then stops responding."""
 
         async def stream_output(
             self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
@@ -163,7 +163,7 @@ async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time()
 
 async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
     class Erased(CountedModel):
-        """All lines of the run go while the model works."""
+        """A model during whose call all lines of the run are deleted."""
 
         async def subagent_turn(
             self, messages: Any, tools: Any, limits: CallLimits, **more: Any
@@ -196,7 +196,7 @@ async def test_a_completed_turn_is_returned_also_after_the_run_has_continued() -
 
 
 async def test_children_that_append_at_once_lose_no_line() -> None:
-    """Two children of one step write into the journal of their run at the same time."""
+    """Append lines of two children of one step to the journal of their run concurrently."""
     world = await stored_child(CountedModel(SEARCH, READY, THREE))
     other = await second_child(world, CountedModel(SEARCH, READY, GOOD))
     ends = await asyncio.gather(world.run(), other.run())

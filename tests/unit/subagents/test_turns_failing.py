@@ -1,4 +1,4 @@
-"""Turns of a sub-agent when something fails, or its budget is used up: it ends, and keeps what it has."""
+"""Tests for turns of a sub-agent that fail or exhaust its budget: it ends and keeps its results."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -104,7 +104,7 @@ async def test_readers_see_counts_and_tools_and_no_text() -> None:
 
 async def test_an_event_that_cannot_be_written_costs_no_turn() -> None:
     class Flaky(InMemoryRunLog):
-        """Takes no line about a tool."""
+        """A log that refuses all tool events."""
 
         async def append(
             self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None

@@ -1,4 +1,4 @@
-"""SQL that tries to read, change or break what it may not: none of it passes the guard and the engine.
+"""Tests with SQL that attempts forbidden reads, writes or denial of service: the guard and engine refuse it.
 
 The file holds a second sheet, and another file lies beside it: neither is permitted to the query.
 """

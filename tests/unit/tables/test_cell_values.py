@@ -1,4 +1,4 @@
-"""Columns get the type that every cell fits, and the values that a reader would see in them."""
+"""Tests for column types, which must fit every cell, and for the converted values."""
 
 import pytest
 

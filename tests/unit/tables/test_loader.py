@@ -1,4 +1,4 @@
-"""Files of people become tables, or say why not."""
+"""Tests for loading users' files as tables or refusing them with a reason."""
 
 import csv
 import io
@@ -280,7 +280,7 @@ def test_the_card_is_a_piece_of_the_document_that_names_the_columns(tmp_path: Pa
 
 
 def messy_rows(chance: random.Random) -> list[list[str]]:
-    """A sheet as people make them: titles, gaps, several kinds in a column, odd widths."""
+    """Return a sheet with titles, gaps, mixed column types and uneven widths, as found in real files."""
     cells = [
         "",
         "7",

@@ -1,4 +1,4 @@
-"""Files of tables stay on the disk for the next query, within a limit and for a while."""
+"""Tests for the disk cache of table files, limited in size and age."""
 
 from pathlib import Path
 

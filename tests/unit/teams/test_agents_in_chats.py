@@ -1,4 +1,4 @@
-"""Agents in chats: who sees which in the help, and how one is asked."""
+"""Tests for agents in chats: which users see them in the help, and how to address them."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Conversations in a chat, over fakes: questions, threads, commands, thumbs, several people."""
+"""Tests for chat conversations with fake services: questions, threads, commands, ratings and several
+users.
+"""
 
 import pytest
 

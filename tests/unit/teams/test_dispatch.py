@@ -1,4 +1,4 @@
-"""What a message does: files, people, clarifications."""
+"""Tests for handling a chat message: files, people and clarifications."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files dropped into a chat: stored as the person's, announced when read, asked about; or refused."""
+"""Tests for files dropped into a chat: stored for the user, announced once ingested, or refused."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -96,7 +96,7 @@ async def _content(name: str) -> AsyncIterator[bytes]:
 
 
 def kept(bot: Chat) -> dict[str, bytes]:
-    """Anna's documents with their content."""
+    """Return the content of Anna's documents by file name."""
     assert isinstance(bot.services.blobs, InMemoryBlobStore)
     blobs = bot.services.blobs.containers[DOCUMENTS].items()
     uploads = ((name.rpartition("/")[2], blob) for name, blob in blobs if name.startswith(UPLOADS))

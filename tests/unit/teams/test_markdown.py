@@ -1,4 +1,4 @@
-"""Text of answers as chat clients show it."""
+"""Tests for answer text as rendered by chat clients."""
 
 import random
 import re

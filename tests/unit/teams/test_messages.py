@@ -1,4 +1,4 @@
-"""Why files cannot be read, in the user's language."""
+"""Tests for messages that explain, in the user's language, why a file can't be read."""
 
 from typing import get_args
 

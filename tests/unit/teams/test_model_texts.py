@@ -1,4 +1,4 @@
-"""Nothing that a model writes becomes a link, a picture or a source in a chat."""
+"""Tests that no model output becomes a link, an image or a source in a chat."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_no_hostile_text_becomes_live_in_a_chat_client() -> None:
 
 
 class Scripted(Model):
-    """Gives the replies of a kind, one after the other."""
+    """A model that gives the replies of each kind in order."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(plan())

@@ -1,4 +1,4 @@
-"""Texts and cards of messages, before they are sent."""
+"""Tests for the texts and cards of messages before they are sent."""
 
 import json
 from typing import Any

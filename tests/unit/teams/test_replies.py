@@ -371,7 +371,7 @@ def dying(bot: Chat, death: Death) -> Chat:
 
 
 async def replied(bot: Chat, death: Death, message: BotMessage) -> None:
-    """Deliver a message until it is taken, and repeat each step until its end is known, as a host would."""
+    """Deliver a message until it is accepted, and repeat each step until it is confirmed, as a host would."""
     mortal = dying(bot, death)
     try:
         await handle(message, mortal.services, bot.orchestrations)

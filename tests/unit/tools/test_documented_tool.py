@@ -1,4 +1,4 @@
-"""The tool that docs/extend.md shows works, and its test passes."""
+"""Tests the example tool of docs/extend.md with the test shown there."""
 
 import json
 import re

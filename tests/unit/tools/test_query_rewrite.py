@@ -1,4 +1,4 @@
-"""Rewriting a question: the phrasings that a model gives, and the material that it sees."""
+"""Tests for rewriting a question: the phrasings of the model and its prompt."""
 
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import QueryRewrite

@@ -1,4 +1,4 @@
-"""Which calls of a model are made, and what the model sees of the others and of the results."""
+"""Tests for tool calls: accepted and rejected calls, and the results that the model receives."""
 
 import json
 

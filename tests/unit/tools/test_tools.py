@@ -1,4 +1,4 @@
-"""Tools: exact results, clamped arguments, failures as results."""
+"""Tests for tools: exact results, clamped arguments, and failures returned as results."""
 
 from datetime import UTC, datetime
 

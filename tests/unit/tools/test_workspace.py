@@ -1,4 +1,4 @@
-"""Workspaces: what agents write for a person stays theirs, within limits, for a day."""
+"""Tests for workspaces, where agents store files for one user, within limits and for one day."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

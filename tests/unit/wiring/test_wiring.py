@@ -1,4 +1,4 @@
-"""Wiring: cheap until used, and every port has its adapter."""
+"""Tests for wiring: services are created lazily, and every port has an adapter."""
 
 import subprocess
 import sys

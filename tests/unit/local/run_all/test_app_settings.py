@@ -1,4 +1,4 @@
-"""The app's settings on this machine: accepted by the app; a real model replaces the local one."""
+"""Tests for the app settings of a local stack: they are valid, and a real model replaces the local one."""
 
 import json
 import stat

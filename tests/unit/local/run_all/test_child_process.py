@@ -1,4 +1,4 @@
-"""Starting, watching and ending one server, with real processes."""
+"""Tests for starting, monitoring and stopping a server, with real processes."""
 
 import os
 import sys

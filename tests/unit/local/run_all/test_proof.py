@@ -1,4 +1,4 @@
-"""The demo's judge: each kind of wrong answer is found."""
+"""Tests for the checks of the demo, which detect every kind of wrong answer."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keys of a data folder, and the tokens signed with them."""
+"""Tests for the keys of a data folder and the tokens signed with them."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""Ports and the data folder of a stack."""
+"""Tests for the ports and the data folder of a stack."""
 
 import socket
 from dataclasses import astuple
