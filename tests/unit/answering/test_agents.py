@@ -146,7 +146,7 @@ async def test_its_limits_end_its_work() -> None:
     limited = agent(tools=["rag_list_documents"], limits={"turns": 3}, proof="optional")
     view = await asked(await corpus_services(chat_model=model), limited)
     assert view.status in ("completed", "failed")
-    assert len(model.conversations) <= 4  # the last turn is tried once more
+    assert len(model.conversations) <= 4  # the last turn is retried once
 
 
 async def test_calls_beyond_its_limit_are_refused() -> None:

@@ -484,7 +484,7 @@ async def test_what_the_answer_before_cited_is_read_again_with_the_rights_of_now
     shown = model.conversations[-1][1].text.partition("<documents>")[2]
     may_read = readers == ["engineering"]
     assert ("The pump runs at 15 bar." in shown) == may_read
-    assert ('title="manual"' in shown) == may_read  # described like the documents that were found again
+    assert ('title="manual"' in shown) == may_read  # described like the documents found again
     assert view.answer is not None
     assert any(citation.verified for citation in view.answer.citations) == may_read
 

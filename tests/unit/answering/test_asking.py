@@ -181,7 +181,7 @@ async def test_a_call_with_wrong_arguments_asks_nobody() -> None:
 async def test_a_worker_that_died_before_it_asked_asks_when_it_comes_again() -> None:
     services, run_id, _ = await asking()
     assert isinstance(services.run_log, InMemoryRunLog)
-    services.run_log.cut_last(run_id)  # the question was stored, and not sent
+    services.run_log.cut_last(run_id)  # the question was stored but not sent
     step = StepInput(run_id=run_id, action=TakeTurn(step=2, prepared_step=1))
     for _ in range(2):
         observation = await perform(step, services)

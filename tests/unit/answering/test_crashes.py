@@ -29,7 +29,7 @@ class DyingLog(InMemoryRunLog):
     def __init__(self, at: int, *, is_behind: bool) -> None:
         super().__init__()
         self.at, self.is_behind = at, is_behind
-        self.appends = -1  # the first begins the journal
+        self.appends = -1  # the first append creates the journal
         self.has_died = False
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:

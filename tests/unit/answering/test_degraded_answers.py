@@ -36,7 +36,7 @@ async def test_a_model_that_is_down_leaves_the_passages_to_speak_for_themselves(
     assert answer.warnings == ("No answer could be written because the model failed.",)
     assert answer.warnings[0] in answer.text
     assert not answer.abstained
-    assert [prompt.name for prompt in model.prompts] == ["plan", "answer", "answer"]  # it was asked twice
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer", "answer"]  # two attempts
 
 
 async def test_the_words_are_those_of_the_plans_language() -> None:
@@ -147,7 +147,7 @@ async def test_a_search_for_a_gap_whose_answer_fails_leaves_the_first_answer_tha
     async def abstaining() -> AsyncGenerator[str, None]:
         yield '<gap missing="The revenue was million euros." next_step="Ask."/>'
 
-    # One block at a time, so that the second attempt finds another.
+    # A single block per search, so that the second attempt finds a different one.
     settings = fake_settings(answer_blocks=1, subagents_enabled=False)
     model = Streaming(abstaining, at_once)
     view, events = await ask(await corpus_services(chat_model=model, settings=settings))

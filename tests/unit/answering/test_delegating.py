@@ -263,7 +263,7 @@ async def test_a_decision_that_was_stored_is_the_same_when_the_activity_runs_aga
 async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:
     services = await delegating_world(subagents_max_queue_depth=1, subagents_max_active=20)
     other, waiting = await begun(services)
-    await performed(services, other, waiting)  # takes the one place in the queue
+    await performed(services, other, waiting)  # takes the only place in the queue
     run_id, state = await begun(services)
     observation = await performed(services, run_id, state)
     assert observation == DelegationDeferred(delay_s=0.75)
@@ -414,4 +414,4 @@ async def test_sub_agent_that_used_no_tokens_is_charged_none() -> None:
 
     used_none = await tokens_used(ending(tokens=0))
     assert await tokens_used(ending(tokens=500)) == used_none + 500
-    assert await tokens_used(ending()) > used_none + 5_000  # unknown: its whole budget
+    assert await tokens_used(ending()) > used_none + 5_000  # unknown usage counts as the whole budget

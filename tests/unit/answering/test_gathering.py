@@ -372,6 +372,6 @@ async def test_pictures_of_the_found_pages_come_with_them_the_likest_first() -> 
         await services.content_index.upload([row])
     wanted = plan(standalone_question="The pump runs.", search_queries=(), document_references=("manual",))
     found = await blocks_for(services, wanted, top_k=1)
-    ranked = [hit for hit in found.hits if hit.score > 0]  # the rest of the document, which fits, follows
+    ranked = [hit for hit in found.hits if hit.score > 0]  # the rest of the document follows because it fits
     shown = [hit.block_id for hit in (*ranked, *found.figures) if hit.block_type == "image"]
     assert shown == ["nearer", "near"]

@@ -68,7 +68,7 @@ async def test_a_search_that_hung_once_is_begun_once_more_and_costs_no_warning()
 async def test_a_late_run_waits_for_its_search_as_long_as_it_can_and_then_says_that_it_did_not() -> None:
     services = await with_late(settings=fake_settings(subagents_enabled=False))
     began = asyncio.get_running_loop().time()
-    view, events = await asked(services, late_s=21.2)  # 3.8 of 25 s are left, 2.3 of them before the end
+    view, events = await asked(services, late_s=21.2)  # 3.8 of 25 s are left, 2.3 s before the end
     took_s = asyncio.get_running_loop().time() - began
     answer = answer_of(view, events)
     assert took_s > 2.0

@@ -83,7 +83,7 @@ async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
 
 
 async def test_a_model_that_goes_on_beyond_its_limit_is_read_no_further() -> None:
-    model, budget, _ = metered(10_000, "x" * 50_000)  # 14,000 tokens of 500
+    model, budget, _ = metered(10_000, "x" * 50_000)  # a reply of 14,000 tokens, limited to 500
     with pytest.raises(OutputCutError):
         await read(model)
     assert 1211 <= budget.tokens <= 1216

@@ -73,7 +73,7 @@ def test_anything_but_one_plain_question_is_dropped(question: str) -> None:
         "At what pressure does the pump run?",
         "What pressure does the pump run at?",
         "which PRESSURE do the pumps run at?",
-        "At what pressure does the relief valve open?",  # the answer says it
+        "At what pressure does the relief valve open?",  # already answered
         "When does the relief valve open?",
     ],
 )
@@ -173,7 +173,7 @@ TAG = f'<follow_up question="{FILTER}"/>'
     ("reply", "questions"),
     [
         (f"{PROVED}\n\n{TAG}", (FILTER,)),
-        (f"{PROVED} {GAP}\n{TAG}", (FILTER,)),  # a part is answered
+        (f"{PROVED} {GAP}\n{TAG}", (FILTER,)),  # partly answered
         (f"<answer>{GAP}\n{TAG}", ()),
         (ModelTurn(text=f"{PROVED}\n{TAG} And it", cut=True), ()),
         (f"<answer>{TAG}", ()),  # the model wrote no answer, so passages are quoted

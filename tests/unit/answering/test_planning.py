@@ -78,7 +78,7 @@ PLAIN: dict[str, object] = {
 
 
 async def test_a_plain_question_needs_a_short_plan() -> None:
-    assert len(json.dumps(PLAIN)) < 100  # the search waits until a model has written it
+    assert len(json.dumps(PLAIN)) < 100  # the search can't start before the model has written the whole plan
     planned = await plan_question(ScriptedChatModel(PlanReply.model_validate(PLAIN)), "How heavy?", LIMITS)
     assert planned == plan(standalone_question="How heavy?", search_queries=(), todo=())
 

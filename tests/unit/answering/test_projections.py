@@ -128,7 +128,7 @@ async def test_a_lost_copy_is_written_again_from_the_journal(end: str, loss: Los
     expected = await copies(services, request)
     assert expected["record"].status == end
     await loss(services, request, before)
-    if end == "completed" or loss not in (lose_answer, lose_memory):  # other ends have neither
+    if end == "completed" or loss not in (lose_answer, lose_memory):  # other outcomes store neither
         assert await copies(services, request) != expected
     for _ in range(2):
         await project_run(request.run_id, services)
@@ -212,6 +212,6 @@ async def test_a_list_of_threads_reads_nothing_per_thread() -> None:
     services = await limited_services()
     for _ in range(3):
         await begun(services)
-    blind = await corpus_services(threads=services.threads)  # knows no runs and no journals
+    blind = await corpus_services(threads=services.threads)  # has no runs and no journals
     listed = await list_threads(ANNA, blind.threads, 10)
     assert [thread.active_run is not None for thread in listed.threads] == [True] * 3

@@ -175,7 +175,7 @@ def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_s
     system, noted = first_messages(
         request, plan(), Evidence(hits=hits()), "Contoso", "<findings>N</findings>"
     )
-    assert system == bare_system  # so that the endpoint can read it from its cache
+    assert system == bare_system  # so that the endpoint can use its prompt cache
     assert "findings" not in bare.text
     assert (
         noted.text.index("</documents>")

@@ -37,7 +37,7 @@ class RacingLog(InMemoryRunLog):
         self.at = at
         self.rival: Callable[[], Awaitable[object]] | None = None
         self.has_raced = False
-        self.appends = -1  # the first begins the journal
+        self.appends = -1  # the first append creates the journal
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         self.appends += 1
@@ -73,7 +73,7 @@ async def run_steps(services: Services, run_id: str) -> Results:
 
 
 async def cancel(services: Services, run_id: str) -> None:
-    with suppress(ConflictError):  # it has ended
+    with suppress(ConflictError):  # the run has ended
         await cancel_run(run_id, services)
 
 
@@ -162,5 +162,5 @@ async def test_a_journal_that_is_full_still_takes_the_end_of_its_run(appends: in
     services, run_id = await ended(log)
     await run_steps(services, run_id)
     status = await require_one_end(services, log, run_id)
-    # In between, a repeated step may fit into the append that begins it.
+    # In between, either is possible: a repeated step may need only the append that starts it.
     assert status == {0: "failed", APPENDS: "completed"}.get(appends, status)

@@ -78,9 +78,9 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     assert activities == 3
     assert len(model.prompts) == 2
     assert len(counts.searches.calls) <= 7, counts.searches.calls
-    # The three documents that are shown, in the step that searches and in the turn.
+    # Three documents are shown; each row is read by the search step and by the turn.
     assert len(counts.rows.calls) <= 6, counts.rows.calls
-    # Four of them charge the two model calls: each is charged when it begins and settled when it ends.
+    # Four calls charge the two model calls, each when it starts and again when it ends.
     assert len(counts.storage.calls) <= 28, Counter(counts.storage.calls)
 
 

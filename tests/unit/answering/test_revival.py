@@ -103,7 +103,7 @@ async def test_a_run_that_fails_again_and_again_is_closed(services: Services) ->
     record = await services.runs.get(RUN_ID)
     assert record is not None
     assert (record.status, record.error_type) == ("failed", "InternalError")
-    assert await revive(host, services) == "goes_on"  # it has its end: nothing is left to do
+    assert await revive(host, services) == "goes_on"  # the run has already ended
 
 
 @pytest.mark.parametrize("state", [None, "Completed", "Terminated"])

@@ -63,7 +63,7 @@ async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, b
     model = Streaming(writing)
     answer, took_s = await timed(await corpus_services(chat_model=model, **hurried()))
     was_written = writing is not dripping or CITED in model.taken
-    assert answer.text.startswith(begins) or not was_written  # this machine let it write nothing in time
+    assert answer.text.startswith(begins) or not was_written  # a slow machine may write nothing in time
     assert took_s < BUDGET_S + EPSILON_S
     assert answer.truncated or answer.warnings
 

@@ -123,7 +123,7 @@ def test_facts_hold_no_user_no_run_and_no_text() -> None:
 
 async def test_the_same_goes_to_opentelemetry(reader: InMemoryMetricReader) -> None:
     services = fake_services()
-    for _ in range(2):  # the second time is a repetition of the same projection
+    for _ in range(2):  # the second pass repeats the same projection
         await recording.keep(run_record(), services.quality)
     found = points(reader, recording.SUBAGENT_METER)
     assert found["groundwork.subagent.decisions"] == [({"decision": "delegate", "profile": "comparator"}, 1)]

@@ -96,7 +96,7 @@ SHOWN: tuple[Show, ...] = (
     abstention,
     answer_from_passages,
 )
-_QUICK = pytest.param(250, 5, id="sample")  # 1 s each
+_QUICK = pytest.param(250, 5, id="sample")  # takes 1 s each
 _FULL = pytest.param(
     60_000, 13, id="full", marks=[pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1800)]
 )

@@ -35,7 +35,7 @@ async def test_of_an_attempt_that_was_withdrawn_nothing_is_marked() -> None:
     )
     await services.runs.create(record)
     await services.run_log.create("r1")
-    for quote in ("first", "second"):  # the second attempt says that the first one's text is to be dropped
+    for quote in ("first", "second"):  # the second attempt discards the text of the first
         event_log = await open_event_log(services.run_log, "r1", 4)
         await event_log.write(run_event("CITATION", **cited(quote)))
     found = await own_citation("r1", 1, "d1", ANNA, services)

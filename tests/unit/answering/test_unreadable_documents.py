@@ -38,7 +38,7 @@ async def test_the_reader_learns_that_it_exists_and_why_it_tells_nothing() -> No
     )
     assert view.answer is not None
     assert view.answer.abstained
-    assert scripted(services.chat_model).conversations == []  # nothing of other documents was shown
+    assert scripted(services.chat_model).conversations == []  # no other document was shown
 
 
 async def test_beside_another_document_the_model_learns_it() -> None:

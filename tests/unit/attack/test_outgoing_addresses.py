@@ -24,7 +24,7 @@ LIBRARIES = (
     "socket",
     "urllib.request",
     "azure.",
-    "_SDK.",  # a module's constant, as argument of `load`
+    "_SDK.",  # a constant passed to `load`
 )
 HARMLESS = ("azure.functions", "azure.durable_functions", "azure.core", "azurefunctions", "azure.monitor")
 SETTING = "a setting"

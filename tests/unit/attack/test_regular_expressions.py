@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.attack.regex_steps import StepCounter, hostile_texts
 
-pytestmark = [pytest.mark.attack("ReDoS"), pytest.mark.e2e, pytest.mark.nightly]  # a minute of counting
+pytestmark = [pytest.mark.attack("ReDoS"), pytest.mark.e2e, pytest.mark.nightly]  # takes a minute
 
 ROOT = Path(__file__).resolve().parents[3]
 SHORT, LONG = 10, 40
@@ -43,7 +43,7 @@ FOLDERS = sorted({path.parent for part in ("shared", "functions") for path in (R
 
 @pytest.mark.parametrize("folder", [ROOT / "functions", *FOLDERS], ids=lambda folder: folder.name)
 def test_steps_grow_in_proportion_to_a_hostile_text(folder: Path) -> None:
-    sys.setrecursionlimit(20_000)  # the counter calls itself once for each part of a match
+    sys.setrecursionlimit(20_000)  # the step counter recurses once per part of a match
     paths = folder.glob("*.py") if folder.name == "functions" else folder.glob("**/*.py")
     growths = {name: worst_growth(pattern, everywhere) for name, pattern, everywhere in patterns(paths)}
     fast = {name: text for name, (growth, text) in growths.items() if growth > LIMIT and name not in BOUNDED}

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_both_journeys_are_counted_and_listed(tmp_path: Path) -> None:
-    # A process of its own: the measurement puts a profiler and services of its own in place.
+    # Runs in a separate process because the measurement installs a profiler and its own services.
     out = tmp_path / "report.json"
     command = [sys.executable, "-m", "benchmarks.journeys", "--list", "--out", str(out)]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)

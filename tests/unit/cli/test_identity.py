@@ -107,7 +107,7 @@ def test_a_user_of_the_local_stack_signs_in_by_name(
     assert f"Add --url {URL}" in capsys.readouterr().err
     monkeypatch.delenv("GROUNDWORK_URL")
     keep_session(Session("http://127.0.0.1:9", "of another stack"))
-    assert main(["login", "--dev-user", "anna"]) == 0  # at whatever address this stack has
+    assert main(["login", "--dev-user", "anna"]) == 0  # at any address
     assert read_session() == Session(URL, "t1")
     capsys.readouterr()
     assert main(["token"]) == 0

@@ -55,7 +55,7 @@ def test_several_files_and_patterns_are_uploaded_together(home: Path) -> None:
         return [path.name for path, _ in files_of(sources, None)]
 
     assert names(folder / "a.md", folder / "b.md", folder / "a.md") == ["a.md", "b.md"]
-    assert names(folder / "*.md") == ["a.md", "b.md"]  # a pattern in quotes, or a shell without patterns
+    assert names(folder / "*.md") == ["a.md", "b.md"]  # a quoted pattern, or a shell without globbing
     assert names(folder / "b*") == ["b.md"]
     with pytest.raises(CommandError, match="would become the same document"):
         names(folder / "b.md", folder / "deep/b.md")
@@ -250,7 +250,7 @@ def test_a_transfer_that_broke_off_goes_on_where_it_was(storage: Storage, large:
     assert (status, "ConnectError" in reason) == ("refused", True)
     before, notes = storage.puts, list[str]()
     assert storage.send(large, notes) == ("queued", "")
-    assert storage.puts - before == 3  # two blocks and their list
+    assert storage.puts - before == 3  # two blocks and the block list
     assert notes == ["large.bin: resumes after 2 of 4 blocks."]
     assert storage.content == large.read_bytes()
 

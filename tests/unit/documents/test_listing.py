@@ -68,7 +68,7 @@ def test_a_condition_is_about_one_instant_and_cannot_be_broken_out_of() -> None:
 
 
 async def test_no_phase_takes_less_than_no_time() -> None:
-    behind = NOON - timedelta(milliseconds=11)  # the clock of the machine that continued
+    behind = NOON - timedelta(milliseconds=11)  # clock skew of the machine that serves the next page
     phases = (PhaseTime(status="queued", at=NOON), PhaseTime(status="parsing", at=behind))
     services = fake_services()
     fresh = fresh_state("a.pdf")

@@ -133,7 +133,7 @@ async def test_a_row_that_was_left_behind_is_shown_to_nobody_and_removed_later(
     table.fails = False
     (left,) = (row for row in table.rows.values() if row["PartitionKey"] == "~unfinished")
     assert await ids(store.unfinished()) == set()
-    assert left in table.rows.values()  # a writer of a moment ago may not have written the state yet
+    assert left in table.rows.values()  # its writer may be about to write the state
     left.metadata["timestamp"] = NOW - timedelta(hours=1)
     assert await ids(store.unfinished()) == set()
     assert left not in table.rows.values()

@@ -100,7 +100,7 @@ def test_the_known_answers_stand_in_the_samples(tmp_path: Path) -> None:
 def test_a_dry_run_prints_every_command_and_calls_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PATH", "")  # nothing can be called
+    monkeypatch.setenv("PATH", "")  # no command can be found
     assert kit.main(["--dry-run"]) == 0
     text = capsys.readouterr().out
     for command in ("azd up", "azd provision --preview", "azd down --purge", "az functionapp restart"):
@@ -148,7 +148,7 @@ def test_whatever_fails_everything_is_removed_and_the_report_says_what_to_do(tmp
         "prerequisites",
         "deploy",
         "teardown",
-    ]  # nothing is asked of an app that isn't there
+    ]  # an app that doesn't exist receives no requests
     assert [(one.name, one.status) for one in evidence.steps] == [
         ("prerequisites", "passed"),
         ("deploy", "failed"),

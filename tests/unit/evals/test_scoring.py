@@ -51,7 +51,7 @@ def test_pages_are_ranked_by_the_first_hit_of_each() -> None:
     assert numbers["page_hit@1"] == 0.0
     assert numbers["page_hit@1_tolerant"] == 1.0
     assert numbers["page_recall@5"] == numbers["page_recall@10"] == numbers["recall@10"] == 1.0
-    assert numbers["ndcg@10"] == 0.5  # third distinct page
+    assert numbers["ndcg@10"] == 0.5  # the relevant page is the third distinct one
     assert numbers["doc_recall@5"] == 1.0
     assert numbers["page_recall@10.lookup"] == 1.0
 

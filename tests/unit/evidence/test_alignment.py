@@ -375,7 +375,7 @@ def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
         ("The pump runs … It hums", "The pump runs, at night. It is not loud. It hums."),
         ("It runs … it hums", "It runs, at night. It is old. It is not loud. Today, it hums."),
         ("In 2022 … in spring", "In 2022 we sold pumps in spring"),
-        # The first places that match aren't the right ones.
+        # The first matching positions are not the correct ones.
         ("The pump runs … at 15, it rings", "The pump runs, at 15 bar. It stops. At 15, it rings."),
         ("The pump runs … at 15 bar … it leaks", "The pump runs, at 15 bar it hums. At 15 bar it leaks."),
         ("The pump leaks … sometimes", "The pump leaks; sometimes not at all. How often? Sometimes."),

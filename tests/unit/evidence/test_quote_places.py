@@ -115,7 +115,7 @@ def test_words_of_a_line_are_one_rectangle_and_lines_are_several() -> None:
         ((0, 0, 0.125, 0.125), (0.5, 0, 0.125, 0.125), 2),
         ((0, 0, 0.125, 0.5), (0.125, 0.25, 0.125, 0.5), 1),  # half the height in common
         ((0, 0, 0.125, 0.5), (0.125, 0.3, 0.125, 0.5), 2),
-        ((0, 0, 0.125, 0.5), (0.125, 0.4375, 0.125, 0.125), 1),  # half the smaller height, as of an exponent
+        ((0, 0, 0.125, 0.5), (0.125, 0.4375, 0.125, 0.125), 1),  # half the smaller height, as for an exponent
         ((0, 0.4375, 0.125, 0.125), (0.125, 0, 0.125, 0.5), 1),
     ],
 )

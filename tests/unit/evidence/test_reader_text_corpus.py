@@ -7,7 +7,7 @@ from tests.unit.evidence.reader_text_corpus import HOST, hostile_texts, in_piece
 
 pytestmark = pytest.mark.attack("forged names")
 
-_QUICK = pytest.param(1_500, 7, id="sample")  # 2 s
+_QUICK = pytest.param(1_500, 7, id="sample")  # takes 2 s
 _FULL = pytest.param(
     60_000, 11, id="full", marks=[pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
 )

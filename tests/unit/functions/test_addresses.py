@@ -107,7 +107,7 @@ async def test_without_an_identity_openais_clients_are_told_in_their_shape(anna:
 
 async def test_openais_client_says_what_is_wrong(anna: httpx.AsyncClient) -> None:
     token = anna.headers["Authorization"].removeprefix("Bearer ")
-    http: Any = anna  # its type is httpx2's, with the same interface
+    http: Any = anna  # has the type of httpx2, with the same interface
     client = AsyncOpenAI(base_url="http://app/api/v1", api_key=token, http_client=http, max_retries=0)
     with pytest.raises(OpenAINotFoundError, match="no model 'gpt'"):
         await client.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "x"}])

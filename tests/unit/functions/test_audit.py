@@ -212,7 +212,7 @@ async def test_an_entry_has_the_address_that_the_front_end_saw_rather_than_a_cla
     olga = as_user(app, "olga", roles=["admin"])
     if hosted_in_azure:
         olga.headers["X-MS-CLIENT-PRINCIPAL"] = header(ME, ("tid", TENANT), ("roles", "admin"))
-    # A caller sends the first entry; App Service appends the connection's address.
+    # The caller controls the first entry; App Service appends the address of the connection.
     forwarded = {"X-Forwarded-For": "198.51.100.66, 203.0.113.9:50123"}
     assert (await olga.post("/search", json={"query": "15 bar"}, headers=forwarded)).status_code == 200
     (entry,) = (await olga.get("/audit")).json()["entries"]

@@ -72,7 +72,7 @@ async def test_of_twenty_repeats_at_once_one_waits_where_one_may(
             content["error"]["code"] if "error" in content else content["title"]
         ) == "TooManyRequestsError"
     assert len(durable.started) == 1
-    # The place is free again.
+    # The slot is free again.
     again = await anna.post(path, json=body, headers=headers)
     assert again.status_code != 429
 

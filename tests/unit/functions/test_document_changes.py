@@ -57,7 +57,7 @@ async def test_only_its_owner_and_administrators_change_a_document(
     assert await every_change(user("anna"), unknown) == {404}
     corrected = await user("olga", roles=["admin"]).patch(address(document), json={"title": "By Olga"})
     assert corrected.status_code == 200
-    # The role lets her change it, not read it.
+    # The role permits changing the document, but not reading it.
     assert "summary_brief" not in {key for key, value in corrected.json().items() if value}
     assert (await user("anna").get(address(document))).json()["title"] == "By Olga"
 
@@ -78,7 +78,7 @@ async def test_access_changes_cost_no_parsing_and_no_model_call(
     assert {(tuple(row["access_control_list"]), row["project_id"]) for row in blocks} == {
         (("anna", "ben"), "p2")
     }
-    # The sidecar's own event finds nothing to do.
+    # The event of the sidecar starts nothing.
     await durable.start_new("ingest_document", "event", {"blob_name": await blob_name_of(services, document)})
     assert await durable.run() == ["current"]
     assert (len(chat_model.prompts), len(embedder.texts)) == before
@@ -226,7 +226,7 @@ async def test_after_three_failed_tries_a_file_is_left_alone_until_somebody_asks
     failed = (await anna.get(address(sent))).json()
     assert (failed["status"], failed["failed_tries"]) == ("failed", 3)
 
-    # Rights of a file in quarantine still change, and its story stays.
+    # Access to a quarantined file can be changed, and its history is kept.
     closed = (await anna.put(f"{address(sent)}/access", json={"acl": ["ben"]})).json()
     assert (closed["status"], closed["acl"]) == ("failed", ["anna", "ben"])
     assert (await anna.post(f"{address(sent)}/reingest")).status_code == 202

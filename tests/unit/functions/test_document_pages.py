@@ -118,7 +118,7 @@ async def test_the_words_of_a_picture_come_if_they_are_asked_for(ben: httpx.Asyn
 async def test_a_phone_gets_a_smaller_picture(
     ben: httpx.AsyncClient, doc_id: str, asked: int, width: int
 ) -> None:
-    for _ in range(2):  # made, then kept
+    for _ in range(2):  # first drawn, then cached
         small = await ben.get(f"/documents/{doc_id}/pages/2/image", params={"width": asked})
         assert small.headers["content-type"] == "image/webp"
         with Image.open(io.BytesIO(small.content)) as picture:
@@ -195,7 +195,7 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
     assert problem_of(await ben.get(f"/documents/{doc_id}/pages/2/image")) == (422, "BadDocumentError")
     monkeypatch.setattr(
         "shared.ingestion.page_pictures.FAILURE_KEPT", timedelta(0)
-    )  # as if an hour had passed
+    )  # simulates that an hour has passed
     monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(0))
     busy = await ben.get(f"/documents/{doc_id}/pages/2/image")
     assert problem_of(busy) == (503, "NetworkError")
@@ -263,7 +263,7 @@ async def test_views_of_a_long_document_read_what_they_show_two_at_a_time(
     services: Services, user: AsUser, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = "".join(f"<p>Line {number}. {'x' * 100}</p>" for number in range(1500))
-    doc_id = await ingested(user, durable, "long.html", page.encode())  # of nine parts
+    doc_id = await ingested(user, durable, "long.html", page.encode())  # consists of nine parts
     anna, chunks, read = user("anna"), services.blobs.chunks, services.blobs.read
     at_work, most, sizes, may_continue = 0, 0, list[int](), asyncio.Event()
 
@@ -293,7 +293,7 @@ async def test_views_of_a_long_document_read_what_they_show_two_at_a_time(
     answers = [one.status_code for one in await asyncio.gather(*views)]
     assert (answers.count(200), answers.count(429)) == (8, 7)
     assert most == 2
-    assert sum(sizes) < 8 * 60_000  # a part for each; the whole text is 300 KB
+    assert sum(sizes) < 8 * 60_000  # each response has one part; the whole text is 300 KB
     assert (await anna.get(paths[0])).status_code == 200
 
 

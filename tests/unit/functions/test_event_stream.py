@@ -145,7 +145,7 @@ async def test_many_readers_ask_storage_as_often_as_one() -> None:
     received = await asyncio.gather(*reading)
     assert all(one == received[0] for one in received)
     assert len(received[0]) == 4
-    assert log.readings - began < 150  # each by itself would ask some 500 times
+    assert log.readings - began < 150  # separate polling would need some 500 reads each
 
 
 async def test_a_slow_reader_is_sent_away_on_purpose_in_the_middle_of_a_piece() -> None:
@@ -181,16 +181,16 @@ async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> Non
 async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_storage_all_the_time() -> None:
     log = WatchedLog()
     await log.create("r")
-    await MemoryRunLog.append(log, "r", [run_event("STATUS")])  # before anybody watched
+    await MemoryRunLog.append(log, "r", [run_event("STATUS")])  # before the first watcher
     begun = await log.read("r")
     log.readings = 0
 
     async def work() -> None:
-        await asyncio.sleep(0.3)  # until its first step
+        await asyncio.sleep(0.3)  # the time until the first step
         await log.append("r", [run_event("COMPLETE")])
 
     working = asyncio.create_task(work())
     received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=begun)]
     await working
     assert len(received) == 2
-    assert 1 <= log.readings <= 3  # it may have gone on in another process
+    assert 1 <= log.readings <= 3  # the run may have continued in another process

@@ -39,7 +39,7 @@ async def test_an_upload_gives_way_to_a_question_if_its_senders_files_are_at_wor
         with shares.answering():
             file = {"file": ("guide.md", b"The pump runs at 15 bar.")}
             waiting = asyncio.create_task(user("anna").post("/documents", files=file))
-            await asyncio.sleep(0.1)  # time enough for hers
+            await asyncio.sleep(0.1)  # enough time for Anna's upload to start
             assert (await user("ben").post("/documents", files=file)).status_code == 202
             assert len(durable.started) == 1
             assert not waiting.done()

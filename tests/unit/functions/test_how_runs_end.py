@@ -49,7 +49,7 @@ class Pausing(ScriptedChatModel):
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         yield self._beginning
-        await asyncio.sleep(0.2)  # longer than text is held back
+        await asyncio.sleep(0.2)  # longer than the writer buffers text
         yield "So much "
         self.is_paused.set()
         await self.goes_on.wait()

@@ -111,7 +111,7 @@ async def test_asked_again_it_is_the_same_document(services: Services, site: Sit
     assert [one.headers.get("idempotency-replayed") for one in (first, again)] == [None, "true"]
     assert (
         site.site.requests.count("site.example/docs/pumps.html") == 2
-    )  # for the first one and the moved one
+    )  # for the original and the redirected address
     other = await asked(user("anna"), "http://site.example/plain", key="one")
     assert other.status_code == 422
     assert (await asked(user("ben"))).json()["doc_id"] != first.json()["doc_id"]

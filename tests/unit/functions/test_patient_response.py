@@ -14,7 +14,7 @@ from shared.platform.settings import LimitSettings
 
 PIECE = b"x" * 16_000 + b"\n\n"
 PIECES = 200
-BUFFERS = 64 * 1024 + 4 * len(PIECE) + 128 * 1024  # uvicorn's, a piece on its way, both kernels'
+BUFFERS = 64 * 1024 + 4 * len(PIECE) + 128 * 1024  # uvicorn, pieces in transit, two kernels
 
 
 class Source:
@@ -42,7 +42,7 @@ async def served(source: Source) -> AsyncIterator[int]:
         await event_stream(source.pieces(), place)(scope, receive, send)
 
     listener = socket.socket()
-    # Else the kernel takes some megabytes off our hands.
+    # Otherwise the kernel buffers several megabytes.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1))
@@ -78,7 +78,7 @@ async def test_nothing_is_made_for_a_reader_who_does_not_read() -> None:
         with closing(connected(port)):
             assert await settled(source) * len(PIECE) < BUFFERS
             assert not source.closed.is_set()
-        await asyncio.wait_for(source.closed.wait(), 60)  # the line is gone, and so is the work for it
+        await asyncio.wait_for(source.closed.wait(), 60)  # the connection was lost, so its source is closed
 
 
 async def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ async def test_a_slow_reader_gets_everything(monkeypatch: pytest.MonkeyPatch) ->
     received = b""
     async with served(source) as port:
         with closing(connected(port)) as reader:
-            reader.setblocking(False)  # the socket's own interface
+            reader.setblocking(False)  # the interface of a plain socket
             while part := await asyncio.get_running_loop().sock_recv(reader, 65_536):
                 received += part
                 await asyncio.sleep(0.001)

@@ -107,7 +107,7 @@ async def test_the_span_of_a_stream_is_as_long_as_the_stream(
     caplog.set_level(logging.INFO, LOGGER_NAME)
     answered = await get("/runs/abc/events")
     assert answered.text == "data\n" * 3
-    assert recorded.names == ["GET /api/runs/{run_id}/events"]  # asking for news leaves none
+    assert recorded.names == ["GET /api/runs/{run_id}/events"]  # polling for events creates no spans
     span = recorded.one("GET /api/runs/{run_id}/events")
     assert span.start_time is not None
     assert span.end_time is not None

@@ -60,7 +60,7 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     kept = now - timedelta(days=services.settings.conversations.run_retention_days)
     assert timedelta() <= slices[0][1] - kept < timedelta(hours=1)
     assert slices[0][1] - slices[0][0] == timedelta(hours=1)
-    assert [since for since, _ in slices[:-1]] == [before for _, before in slices[1:]]  # none is left out
+    assert [since for since, _ in slices[:-1]] == [before for _, before in slices[1:]]  # no gaps
     assert slices[-1][0].year == 2020
     assert len(slices) < 20
     statuses = client.purged[0][2]
@@ -95,7 +95,7 @@ async def test_a_purge_that_fails_stops_no_other(
     client = PurgingClient()
     with pytest.raises(DependencyError) as failure:
         await tidy(broken, monkeypatch)(client=client)
-    assert failure.value.detail == "Purges failed: runs, idempotency_keys."  # the invocation has failed
+    assert failure.value.detail == "Purges failed: runs, idempotency_keys."  # the invocation fails
     assert isinstance(services.quality, InMemoryQualityStore)
     assert services.quality.records == {}
     assert client.purged != []

@@ -227,7 +227,7 @@ async def test_a_run_that_was_deleted_is_not_asked_again(
     anna: httpx.AsyncClient, services: Services, durable: AskingClient
 ) -> None:
     first = await anna.post("/chat", json=QUESTION, headers=KEY)
-    await services.runs.delete(first.headers["x-run-id"])  # as erasing its thread does
+    await services.runs.delete(first.headers["x-run-id"])  # simulates the erasure of its thread
     assert problem_of(await anna.post("/chat", json=QUESTION, headers=KEY)) == (404, "NotFoundError")
     assert len(durable.started) == 1
 
@@ -259,7 +259,7 @@ async def test_a_thread_whose_making_died_is_made_by_the_repeat(
 async def test_a_question_that_is_refused_after_all_leaves_nothing_behind(
     anna: httpx.AsyncClient, services: Services, durable: AskingClient
 ) -> None:
-    assert (await anna.post("/chat", json=QUESTION)).status_code == 200  # from now on the row is remembered
+    assert (await anna.post("/chat", json=QUESTION)).status_code == 200  # the row is cached from now on
     store = services.user_limits
     assert isinstance(store, InMemoryUserLimitStore)
     full = tuple(Slot(work_id=f"{n}", until=datetime.now(UTC) + timedelta(hours=1)) for n in range(5))

@@ -68,13 +68,13 @@ async def test_a_document_that_was_deleted_does_not_come_back(
 async def test_an_upload_that_died_is_completed_by_its_repeat(
     monkeypatch: pytest.MonkeyPatch, services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
-    for at in (0, 1, 2):  # the claim, the limit, the note that it was done
+    for at in (0, 1, 2):  # the claim, the limit and the completion of the key
         connect(monkeypatch, Death(at, is_behind=at != 2).mortal(services, WRITES))
         with pytest.raises((Died, BaseExceptionGroup)):
             await send(user("anna"))
         connect(monkeypatch, services)
     assert (await send(user("anna"))).status_code == 202
-    assert await durable.run() == ["ready"]  # one instance, for both
+    assert await durable.run() == ["ready"]  # one instance for both requests
     assert version_of(services)[1] == GUIDE
 
 

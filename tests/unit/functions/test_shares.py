@@ -160,7 +160,7 @@ async def test_a_guest_does_not_belong_to_the_organisation_of_a_share(
     share = await shared(anna, await answered(services), f"org:{TENANT}")
     member = as_user(app, "ben", groups=["engineering"], org_id=TENANT)
     assert (await member.get(f"/shares/{share}")).json()["answer"] is not None
-    guest = as_user(app, "gita", groups=["engineering"])  # `admitted` takes a guest's organisation away
+    guest = as_user(app, "gita", groups=["engineering"])  # `admitted` removes the organisation of a guest
     assert (await guest.get(f"/shares/{share}")).status_code == 404
 
 

@@ -88,7 +88,7 @@ async def test_files_come_compressed_as_the_browser_reads_them(
 async def test_nothing_else_is_served(browser: httpx.AsyncClient, name: str) -> None:
     assert (
         await browser.get(f"/web/assets/{name}")
-    ).status_code == 404  # so a page of an older build reloads
+    ).status_code == 404  # makes a page of an older build reload
 
 
 async def test_limits_and_formats_are_for_everybody(browser: httpx.AsyncClient) -> None:
@@ -100,7 +100,7 @@ async def test_limits_and_formats_are_for_everybody(browser: httpx.AsyncClient) 
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({}, 201),  # a program
+        ({}, 201),  # a client other than a browser
         ({"Sec-Fetch-Site": "same-origin", "Origin": "http://elsewhere"}, 201),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403),

@@ -41,7 +41,7 @@ ORDER = {"doc_ids": ["manual", "report-2024"]}
 
 async def test_a_summary_is_begun_and_read(anna: httpx.AsyncClient) -> None:
     begun = await anna.post("/summaries", json=ORDER)
-    assert begun.status_code == 200  # done already
+    assert begun.status_code == 200  # already completed
     view = (await anna.get(begun.headers["Location"].removeprefix("/api"))).json()
     assert view["status"] == "completed"
     assert "15 bar" in view["result"]["citations"][0]["quote"]
@@ -181,7 +181,7 @@ async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_a_call_and_hol
     again = await anna.post("/summaries", json=ORDER, headers=key)
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["idempotency-replayed"] == "true"
-    assert first.headers["ratelimit-remaining"] == "58"  # a call for each document
+    assert first.headers["ratelimit-remaining"] == "58"  # one call per document
     assert again.headers["ratelimit-remaining"] == "57"
     assert len(durable.started) == 1
     assert await slots_of(services) == 0

@@ -155,7 +155,7 @@ async def left_of(services: Services, *marks: str) -> list[str]:
     for name in ("content_index", "documents_index", "memory_index"):
         rows = (await getattr(services, name).search(SearchRequest(top=1000))).rows
         found |= {f"{name} {number}": str(row) for number, row in enumerate(rows)}
-    # Rows of changes hold ids, for two days.
+    # Change rows keep ids for two days.
     found = {place: text for place, text in found.items() if "'~changed-" not in place}
     return [place for place, text in found.items() if any(mark in text or mark in place for mark in marks)]
 
@@ -235,7 +235,7 @@ async def test_runs_of_its_thread_use_a_file_and_no_other_run_does(
     assert doc_id in await evidence_of(services, await asked(services, thread_id))
     for elsewhere in (None, other):
         assert doc_id not in await evidence_of(services, await asked(services, elsewhere))
-    with pytest.raises(ConflictError):  # a program that uses another channel
+    with pytest.raises(ConflictError):  # as from a client that uses another channel
         await begin_run(ChatRequest(question="Which?", thread_id=thread_id), ANNA, services, channel="mcp")
 
 

@@ -266,7 +266,7 @@ async def test_listing_threads_reads_nothing_per_thread(
     connect(monkeypatch, counting)
     listed = (await anna.get("/threads")).json()["threads"]
     assert [one["active_run"]["status"] for one in listed] == ["running"] * 5
-    assert [call for call in count.calls if call != "ensure"] == ["first"]  # tables are created once
+    assert [call for call in count.calls if call != "ensure"] == ["first"]  # ignores creation
 
 
 async def test_thread_names_its_newest_run_while_that_is_active(

@@ -85,7 +85,7 @@ async def test_an_upload_that_must_not_replace_a_document_is_refused_and_changes
     body = {"filename": "guide.md", "replace": False}
     assert (await anna.post("/documents/uploads", json=body)).status_code == 409
     assert blobs_of(services) == stored
-    # In another folder or from another person it is a new document.
+    # The same name in another folder or from another user is a new document.
     assert (await send(anna, folder="2024", replace="false")).status_code == 202
     assert (await send(user("ben"), replace="false")).status_code == 202
 

@@ -202,7 +202,7 @@ async def test_people_are_listed_with_what_they_used_up_today(olga: httpx.AsyncC
 
 async def test_people_are_found_by_name(olga: httpx.AsyncClient, services: Services) -> None:
     assert isinstance(services.directory, InMemoryDirectory)
-    services.directory.groups = {"mara": frozenset()}  # a person
+    services.directory.groups = {"mara": frozenset()}  # a user, not a group
     services.directory.names = {"mara": frozenset(), "marketing": frozenset({"g1"})}
     people = (await olga.get("/users?q=mar")).json()["people"]
     assert [(one["user_id"], one["name"]) for one in people] == [("mara", "mara")]

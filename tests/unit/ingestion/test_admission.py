@@ -145,7 +145,7 @@ async def test_the_place_of_a_document_without_work_is_given_to_the_next(
         await add(services, f"bulk/{number}.txt")
     await admissions(services, host).admit()
     first = (await places(services))[0]
-    await end(services, host, first)  # and the process died before it gave its place away
+    await end(services, host, first)  # the process died before it released the slot
     (token,) = messages(services)
     await admissions(services, host).look(token)
     assert first not in await places(services)
@@ -160,7 +160,7 @@ async def test_the_watch_goes_on_while_there_is_work_and_each_message_counts_onc
     (first,) = messages(services)
     await admissions(services, host).look(first)
     (second,) = messages(services)
-    await admissions(services, host).look(first)  # delivered twice
+    await admissions(services, host).look(first)  # the message is delivered twice
     assert messages(services) == []
     await end(services, host, "a.txt")
     await admissions(services, host).look(second)

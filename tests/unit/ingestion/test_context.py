@@ -88,7 +88,7 @@ def test_a_slides_picture_is_a_figure_of_its_page_and_a_logo_on_each_is_none(
     presentation.save(str(tmp_path / "a.pptx"))
     (figure,) = figures_of(parse_pptx(tmp_path / "a.pptx", context).elements)
     assert (figure.page_number, figure.heading_path) == (4, "Slide 4")
-    assert figure.label == ""  # "picture 3.png" or the like names a file
+    assert figure.label == ""  # names such as "picture 3.png" are file names
 
 
 def test_a_picture_in_a_web_page_is_a_figure_and_linked_ones_are_not_fetched(

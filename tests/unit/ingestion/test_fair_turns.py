@@ -20,7 +20,7 @@ async def test_somebody_elses_first_turn_comes_before_a_second_one() -> None:
 
     async def queued(whose: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work(whose))
-        await asyncio.sleep(0)  # it is waiting before the next one comes
+        await asyncio.sleep(0)  # it waits before the next task starts
         return task
 
     tasks = [await queued(whose) for whose in ("anna", "anna", "anna", "ben", "eva")]
@@ -40,7 +40,7 @@ async def test_a_cancelled_waiter_leaves_the_turn_to_others() -> None:
     first, waiting, last = [asyncio.create_task(work()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting.cancel()
-    first.cancel()  # it has the turn, which goes to the last one
+    first.cancel()  # it holds the turn, which passes to the last task
     go_on.set()
     ended = await asyncio.gather(first, waiting, last, return_exceptions=True)
     assert ended[2] == "done"
@@ -55,7 +55,7 @@ async def test_a_slow_or_failing_service_gets_fewer_texts() -> None:
     async with pace.measure(64):
         now += 12.0
     assert pace.texts == 16
-    for texts in (16, 64):  # the second was sent before the first failed
+    for texts in (16, 64):  # the second request was sent before the first failed
         with pytest.raises(DependencyError):
             async with pace.measure(texts):
                 raise DependencyError("It took too long.")
@@ -133,5 +133,5 @@ async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_el
                 assert not await gives_way("anna")
         with shares.answering():
             pass
-        assert await gives_way("anna")  # the question's next step follows in a moment
+        assert await gives_way("anna")  # the next step of the question starts shortly
         assert not await gives_way("anna")

@@ -118,7 +118,7 @@ def _turned_lines() -> bytes:
 def _columns(pdf: FPDF) -> None:
     words = " ".join(PROSE).split()
     right = [" ".join(words[place : place + 4]) for place in range(0, len(words), 4)]
-    for number, line in enumerate(right):  # line by line over both columns, as some programs write
+    for number, line in enumerate(right):  # line by line across both columns, as some programs write
         pdf.text(50, 80 + 12 * number, LEFT[number % len(LEFT)])
         pdf.text(320, 80 + 12 * number, line)
 

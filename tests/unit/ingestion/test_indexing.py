@@ -142,7 +142,7 @@ async def test_writes_to_the_index_are_made_in_turns_of_people(monkeypatch: pyte
     writing = []
     for number, owner in enumerate(("anna", "anna", "anna", "ben")):
         writing.append(await begin_writing(services, owner, f"{number}.md", blocks=2))
-        await turns.asked.get()  # it waits before the next one comes
+        await turns.asked.get()  # it waits before the next task starts
     index.is_free.set()
     await asyncio.gather(*writing)
     assert index.came == ["anna", "ben", "anna", "anna"]
@@ -156,7 +156,7 @@ async def test_a_few_blocks_do_not_wait_for_those_of_a_long_document(monkeypatch
     monkeypatch.setattr(indexing, "_EMBEDDING", (FairTurns(1), FairTurns(1)))
     first = await begin_writing(services, "anna", "long.md", blocks=9)
     await long.asked.get()
-    async with asyncio.timeout(60):  # not for ever if it does wait
+    async with asyncio.timeout(60):  # limits the test if it waits after all
         await (await begin_writing(services, "ben", "short.md", blocks=8))
     assert not first.done()
     index.is_free.set()

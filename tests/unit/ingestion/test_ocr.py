@@ -187,7 +187,7 @@ def test_lines_that_are_not_sure_are_left_out_and_paragraphs_kept() -> None:
     recognised = read_table("\n".join(rows), (100, 100))
     assert recognised.text == "Oil is\nchanged.\n\nThen"
     assert [line.text for line in recognised.lines] == ["Oil is", "changed.", "Then"]
-    assert len(recognised.words) == 6  # where something stands that is not sure, there is no figure either
+    assert len(recognised.words) == 6  # uncertain words also exclude a figure
 
 
 def test_labels_of_a_drawing_that_stand_apart_are_apart() -> None:

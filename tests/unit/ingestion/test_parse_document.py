@@ -146,7 +146,7 @@ async def test_a_file_that_ends_its_host_is_given_up(monkeypatch: pytest.MonkeyP
     state = await services.documents.get(document_id("long.md"))
     assert state is not None
     assert is_quarantined(state)
-    with pytest.raises(asyncio.CancelledError):  # other bytes are tried
+    with pytest.raises(asyncio.CancelledError):  # different content is tried again
         await parsed(services, "long.md", LONG + b"More.")
 
 

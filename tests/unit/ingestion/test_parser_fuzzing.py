@@ -123,7 +123,7 @@ def _damaged(draw: st.DrawFn, content: bytes) -> bytes:
     return whole[: draw(st.sampled_from([len(whole), len(whole), len(whole) // 2]))]
 
 
-@pytest.mark.timeout(600)  # of a loaded machine
+@pytest.mark.timeout(600)  # for a loaded machine
 @pytest.mark.parametrize("suffix", sorted(FORMATS))
 def test_a_damaged_file_is_read_or_refused(suffix: str, tmp_path: Path) -> None:
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -93,7 +93,7 @@ async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
     slow = job(tmp_path, "a.md")
     waiting = [asyncio.create_task(pool.run(slow, 60, patience_s=0.5)) for _ in range(50)]
     await asyncio.sleep(0.1)
-    # Looking up names, files and JSON takes such threads, in answers to questions too.
+    # Name lookups, file access and JSON parsing need these threads, also while answering.
     assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), timeout=2) == "done"
     ended = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(end).__name__ for end in ended].count("NoPlaceFreeError") == 49
@@ -202,7 +202,7 @@ async def test_a_picture_that_unfolds_is_refused_within_the_memory_of_a_small_in
     with pytest.raises(BadDocumentError, match="40 million colour"):
         await pool.run(job(tmp_path, "a.png", too_large), PATIENCE_S)
     with io.BytesIO() as content:
-        # Without noise, in which text recognition searches for half a minute; memory depends on the size.
+        # A smooth image: recognising noise takes half a minute, and memory only depends on the size.
         Image.linear_gradient("L").resize((8000, 4900)).convert("RGB").save(content, "PNG")
         largest = content.getvalue()
     await pool.run(job(tmp_path, "b.png", largest), PATIENCE_S)

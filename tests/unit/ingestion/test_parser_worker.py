@@ -128,7 +128,7 @@ def test_a_small_page_does_not_unfold_to_thousands_of_blocks(tmp_path: Path) -> 
     assert parse_file(job(tmp_path, "b.html", usual + b"</table>")).chunks
 
 
-@pytest.mark.timeout(120)  # quadratic they take many minutes
+@pytest.mark.timeout(120)  # quadratic algorithms take many minutes
 @pytest.mark.parametrize(
     ("filename", "content"),
     [

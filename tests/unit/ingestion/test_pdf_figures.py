@@ -39,7 +39,7 @@ def test_a_vector_drawing_is_a_figure_with_its_caption(tmp_path: Path) -> None:
     assert "trained person" in figure.context
     with Image.open(tmp_path / f"{figure.key}.png") as image:
         assert image.size == (figure.width_px, figure.height_px)
-        # 120 x 60 mm and a caption, at 150 dpi
+        # 120 x 60 mm at 150 dpi, with a caption
         assert 650 < image.width < 900
         assert 350 < image.height < 550
 
@@ -48,7 +48,7 @@ def test_a_raster_picture_is_a_figure_on_its_page(tmp_path: Path) -> None:
     maker = new_page(new_page()).photo()
     (figure,) = figures(maker, tmp_path)
     assert figure.page_number == 2
-    assert abs(figure.width_px - 490) < 30  # 80 mm at 150 dpi, and a margin
+    assert abs(figure.width_px - 490) < 30  # 80 mm at 150 dpi, with a margin
 
 
 def test_panels_of_one_caption_are_one_figure(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_panels_of_one_caption_are_one_figure(tmp_path: Path) -> None:
     maker.pdf.set_y(top)
     maker.photo(seed=2, left=100, size=(70, 50), caption="Figure 1: Both sides of the pump, left and right")
     (figure,) = figures(maker, tmp_path)
-    assert figure.width_px > 850  # 150 mm
+    assert figure.width_px > 850  # 150 mm at 150 dpi
 
 
 def test_two_captions_are_two_figures_in_reading_order(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_figure_of_a_turned_page_is_upright_as_its_text(rotation: int, tmp_pat
     assert figure.width_px > figure.height_px
     with Image.open(tmp_path / f"{figure.key}.png") as image:
         white = sum(count for count, colour in image.getcolors(1 << 24) or [] if colour == (255, 255, 255))
-        assert white < 0.15 * image.width * image.height  # the margin alone
+        assert white < 0.15 * image.width * image.height  # only the margin
 
 
 def test_a_picture_that_comes_twice_is_one_figure_and_one_that_comes_thrice_none() -> None:

@@ -10,7 +10,7 @@ from shared.ingestion.chunking import chunk_elements
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.platform.tokens import estimate_tokens
 
-LABELS, FIRST, SECOND = 50.0, 400.0, 500.0  # left end of labels, right ends of two columns of figures
+LABELS, FIRST, SECOND = 50.0, 400.0, 500.0  # left edge of the labels, right edges of two number columns
 ROWS = (
     ("Net sales", "3,642", "3,507"),
     ("Cost of sales", "(2,980)", "(2,862)"),

@@ -19,11 +19,11 @@ from tests.unit.ingestion.conftest import MarkdownRuns
 
 PATIENCE_S = 60
 APP = Path(parser_process.__file__).parents[2]
-PYTHON = Path(sys.executable).resolve()  # the worker may not read the environment's link to it
+PYTHON = Path(sys.executable).resolve()  # the worker can't read the link in the virtual environment
 REFUSED = r"not understood \((PermissionError|gaierror|CalledProcessError|AssertionError)\)"
 NO_LANDLOCK = "import shared.ingestion.sandbox as box; box.restrict_files = lambda **_: False"
 NO_FILTER = "import shared.ingestion.sandbox as box; box.refuse_system_calls = lambda: False"
-_SIGNALS_ARE_SCOPED = 6  # Landlock's ABI version
+_SIGNALS_ARE_SCOPED = 6  # minimum Landlock ABI version
 
 
 def _takes_filters() -> bool:
@@ -137,7 +137,7 @@ async def test_a_parser_cannot_find_or_replace_a_secret_in_its_hosts_memory(
 ) -> None:
     marker = bytearray(secrets.token_hex(16), "ascii")
     before = bytes(marker)
-    half = len(marker) // 2  # the whole marker must not travel to the worker, which is searched for it
+    half = len(marker) // 2  # the worker is searched for the marker, so the file must not contain it whole
     source = tmp_path / "search.py"
     source.write_text(
         f"import os\nneedle = {before[:half]!r} + {before[half:]!r}\n"

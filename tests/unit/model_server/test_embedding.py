@@ -15,7 +15,7 @@ from local.model_server.embedding.minilm import Matrix, MiniLM
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.server import MOST_URGENT_TEXTS, ModelServer
 
-# As the model's own card gives them for this sentence.
+# As published in the model card for this sentence.
 FIRST_VALUES = (0.13919, 0.00303, 0.04701, 0.03957, -0.04800)
 
 

@@ -167,7 +167,7 @@ def test_a_document_without_passages_is_searched_once(embedder: EmbeddingService
     assert call is not None
     arguments = json.loads(call.arguments)
     assert (call.name, arguments) == ("rag_semantic_search", {"query": "pressure", "doc_ids": ["old"]})
-    # As another client writes it: in another order, with other spaces.
+    # As another client might write it, with different order and whitespace.
     written = json.dumps(dict(reversed(arguments.items())), indent=1)
     called: JsonValue = {"id": "1", "type": "function", "function": {"name": call.name, "arguments": written}}
     messages: JsonValue = [

@@ -15,5 +15,5 @@ def test_no_batch_exceeds_the_bytes_except_for_a_row_too_large_by_itself() -> No
 
 
 def test_bytes_are_counted_as_they_are_sent() -> None:
-    umlauts = {"text": "ä" * (MAX_BATCH_BYTES // 8)}  # six bytes each, escaped
+    umlauts = {"text": "ä" * (MAX_BATCH_BYTES // 8)}  # six bytes each when escaped
     assert len(list(batches([umlauts, umlauts]))) == 2

@@ -101,7 +101,7 @@ asyncio.run(main(json.loads(sys.argv[1])))
 """
 
 
-NOWHERE = "127.0.0.1:9"  # the discard port: nothing listens
+NOWHERE = "127.0.0.1:9"  # no server listens on the discard port
 
 
 MODELS = {"chat_model": "c", "embedding_model": "e", "embedding_dimensions": 3, "owner_id_key": OWNER_ID_KEY}
@@ -205,7 +205,7 @@ async def test_a_log_keeps_the_clients_of_the_runs_that_were_written_last() -> N
         await log.append("busy", [])
         await log.append(f"run{number}", [])
     assert services[0].made[busy] == 1
-    await log.append("run0", [])  # it was let go
+    await log.append("run0", [])  # the client was evicted
     assert services[0].made["run0/events.jsonl"] == 2
     await connection.close()
     await log.append("busy", [])

@@ -85,7 +85,7 @@ REFUSALS: list[tuple[int, Any, Feature]] = [
         "json_schema",
     ),
 ]
-# Neither a part that is missing nor anything to be learned for good.
+# Errors that neither name a missing feature nor justify a permanent conclusion.
 OTHERS: list[tuple[int, Any]] = [
     (400, {"message": "max_completion_tokens is too large: 99999. This model supports at most 16384."}),
     (400, {"message": "This model's maximum context length is 8192 tokens; max_tokens is part of it."}),
@@ -124,7 +124,7 @@ def test_what_a_request_did_not_use_was_not_refused(status: int, body: Any, miss
 def test_what_went_through_without_a_part_is_remembered() -> None:
     memory = FeatureMemory()
     memory.learn(ALL_FEATURES - {"tools"}, "m")
-    memory.learn(ALL_FEATURES - {"json_schema"}, "m")  # of a request that was on its way meanwhile
+    memory.learn(ALL_FEATURES - {"json_schema"}, "m")  # the result of a concurrent request
     assert memory.features == ALL_FEATURES - {"tools", "json_schema"}
 
 

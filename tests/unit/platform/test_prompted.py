@@ -30,7 +30,7 @@ from shared.platform.language_models.protocol import ALL_FEATURES
 WRENCH = "\U0001f527"
 
 
-HIGH, LOW = "\ud83d", "\udd27"  # its halves
+HIGH, LOW = "\ud83d", "\udd27"  # the surrogates of one character
 
 
 def read(*deltas: str) -> str:

@@ -94,7 +94,7 @@ async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
         assert isinstance(action, StepFields)
         step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
         state = observe(state, await perform(step_input, services))
-    for _ in range(2):  # two readers find it dead
+    for _ in range(2):  # two readers detect the dead run
         await close_dead_run(request.run_id, "It was stopped.", services)
     (noted,) = recorded(services)
     assert (noted.outcome, noted.plan_items, noted.plan_items_done) == ("failed", 2, 0)

@@ -49,12 +49,12 @@ def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
 @pytest.mark.parametrize(
     ("name", "records", "value", "of", "met"),
     [
-        # Sources opened: two of one answer count as one; without citations there is nothing to open.
+        # Two sources opened in one answer count once. Answers without citations are not counted.
         ("click_through_rate", [run(citations=2), opening(), opening(n=2), run("b")], 1.0, 1, False),
         ("click_through_rate", [run(key, citations=1) for key in "abcd"] + [opening("b")], 0.25, 4, True),
         ("click_through_rate", [opening("of a run whose end was lost")], None, 0, None),
         ("click_through_rate", [run(citations=1, outcome="failed"), opening()], None, 0, None),
-        # Pictures: of answers that had any to show.
+        # Only answers with available figures are counted.
         (
             "answers_with_figures",
             [run(figures_available=3, figures_shown=1), run("b", figures_available=1), run("c")],

@@ -164,7 +164,7 @@ async def test_a_copy_stands_behind_the_document_that_was_there_before_it() -> N
         row("guide-words-0", 7.0, doc_id="guide"),
     ]
     search = BlockSearch(SecuredIndex(ScriptedIndex(found), ANNA, rows), LengthEmbedder(), LIMITS)
-    # Also if only the copy would be among the best.
+    # Applies even if only the copy ranks among the best.
     assert [hit.block_id for hit in await search.search(["pressure"], 1, {})] == ["guide-words-0"]
 
 

@@ -32,13 +32,13 @@ async def test_nothing_of_a_step_follows_its_completion() -> None:
     log = await new_log()
     first = await open_event_log(log, "r", 2)
     await first.write(TokenEvent(text="whole"), DoneLine(result={}))
-    late = await open_event_log(log, "r", 3)  # another step continues
+    late = await open_event_log(log, "r", 3)  # a later step continues the log
     await late.write(TokenEvent(text="more"))
     before = await public_lines(log)
     slow = await open_event_log(log, "r", 4)
     await (await open_event_log(log, "r", 5)).write(TokenEvent(text="in between"))
     await log.append("r", [DoneLine(step=4, result={})])
-    for _ in range(2):  # an attempt that was overtaken stays so
+    for _ in range(2):  # a superseded attempt stays superseded
         with pytest.raises(StaleAttemptError):
             await slow.write(TokenEvent(text="late"))
     assert (await public_lines(log))[: len(before)] == before
@@ -68,7 +68,7 @@ async def test_of_an_answer_and_the_timeout_the_first_one_counts() -> None:
     )
     assert len({reply.model_dump_json() for reply in replies}) == 1
     assert await keep_reply(log, "r", 2, SECOND, NOW) == replies[0]
-    assert (await keep_reply(log, "r", 5, SECOND, NOW)).choice == SECOND  # of another question
+    assert (await keep_reply(log, "r", 5, SECOND, NOW)).choice == SECOND  # a reply to another question
 
 
 async def test_a_reply_after_the_end_changes_nothing() -> None:

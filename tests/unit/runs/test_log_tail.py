@@ -65,5 +65,5 @@ async def test_a_log_that_was_deleted_keeps_nobody_busy() -> None:
     tail = LogTail()
     written(tail, 5, "gone")
     assert await tail.wait_for_lines(0, 0) is True
-    tail.note_empty(0)  # storage has nothing there
+    tail.note_empty(0)  # storage has no events at this offset
     assert await tail.wait_for_lines(0, 0.01) is False

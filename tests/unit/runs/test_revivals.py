@@ -73,7 +73,7 @@ def ago(seconds: float) -> datetime:
     [
         (1, [], 30),
         (3, [("started", 1, 30), ("started", 2, 20)], 30),
-        (2, [("started", 1, 30), ("started", 2, 20)], 30 + 20),  # what it did in these 20 s was lost
+        (2, [("started", 1, 30), ("started", 2, 20)], 30 + 20),  # the work of these 20 s was lost
         (3, [("started", 1, 30), ("started", 2, 20), ("restarted", 2, 5)], 30 + 15),
         (3, [("started", 1, 30), ("resumed", 0, 4)], 56),
         (2, [("started", 1, 30), ("started", 2, 20), ("resumed", 0, 4)], 60),

@@ -40,7 +40,7 @@ def test_no_part_reaches_into_what_is_kept_for_the_end(
     time = left(min(remaining_s, total_s), total_s)
     allowed_s = time.allowed_s(part, 600.0)
     assert allowed_s > 0
-    if part not in ("resolve", "gather"):  # an answer without any search would be a lie
+    if part not in ("resolve", "gather"):  # an answer requires a search
         assert allowed_s <= max(time.usable_s, 0.05)
 
 

@@ -29,7 +29,7 @@ async def test_a_new_file_costs_two_requests_and_six_storage_calls() -> None:
 async def test_memory_does_not_grow_with_the_library() -> None:
     async with tenant() as t:
         drive = t.server.drive()
-        await t.run()  # imports, and the library's row
+        await t.run()  # loads modules and creates the library's row
         few = await _transient_bytes(t, [t.server.file(drive, f"{n}.md") for n in range(100)])
         many = await _transient_bytes(t, [t.server.file(drive, f"many{n}.md") for n in range(500)])
         assert len(t.names()) == 600

@@ -49,7 +49,7 @@ async def test_a_file_renamed_back_after_a_crash_leaves_no_copy_behind() -> None
         file = t.server.file(drive, "a.md", permissions=[user(ANNA), user(BEN)])
         await t.run()
         t.server.rename(drive, file, "b.md")
-        try:  # the last write of the item: its blobs have moved already
+        try:  # the last write of the item, after its blobs were moved
             await t.run(Death(1).mortal(t.services, {"blobs": ("delete",)}))
         except* Died:
             pass
@@ -83,7 +83,7 @@ async def test_a_file_whose_row_was_lost_in_a_crash_is_hidden_with_its_library()
             await t.run(Death(0).mortal(t.services, {"libraries": ("save_item",)}))
         except* Died:
             pass
-        if not t.names():  # died at the root's row: the next row is the file's
+        if not t.names():  # killed at the row of the root; the next row is that of the file
             try:
                 await t.run(Death(1).mortal(t.services, {"libraries": ("save_item",)}))
             except* Died:
@@ -119,7 +119,7 @@ async def test_a_closed_library_that_reopens_in_part_is_closed_again() -> None:
 async def test_closing_restarts_an_interrupted_pass_so_that_nothing_stays_hidden() -> None:
     async with tenant() as t:
         drive = t.server.drive()
-        for number in range(120):  # more than one piece of the pass
+        for number in range(120):  # more than one batch of the pass
             t.server.file(drive, f"{number}.md", permissions=[user(ANNA)])
         await t.run()
         (library,) = await t.store.libraries()
@@ -129,7 +129,7 @@ async def test_closing_restarts_an_interrupted_pass_so_that_nothing_stays_hidden
         def refuse(target: str) -> None:
             nonlocal passes
             passes += target.endswith("/permissions")
-            if passes == 110:  # the root, the first piece, and some of the second
+            if passes == 110:  # the root, the first batch and part of the second
                 t.server.faults = [Fault("", 403, times=10_000)]
 
         t.server.on_request = refuse

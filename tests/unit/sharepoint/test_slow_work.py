@@ -34,7 +34,7 @@ async def test_pass_over_the_permissions_that_takes_too_long_hides_the_library()
 
         def read_slowly(target: str) -> None:
             if target.endswith("/permissions"):
-                t.now += timedelta(seconds=8)  # some 26 minutes for each piece
+                t.now += timedelta(seconds=8)  # some 26 minutes per batch
             if t.now - narrowed_at > DAY + timedelta(minutes=30):
                 exposed.extend(t.exposed(drive))
 

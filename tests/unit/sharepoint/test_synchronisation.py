@@ -41,7 +41,7 @@ async def test_a_run_without_changes_makes_four_requests_and_no_write() -> None:
         t.server.requests.clear()
         before = {name: blob.write_number for name, blob in t.blobs.containers["documents"].items()}
         await t.run()
-        # The site and its libraries, the changes, and the root's permissions.
+        # One request each for the site, its libraries, the changes and the permissions of the root.
         assert len(t.server.requests) == 4, t.server.requests
         assert {name: b.write_number for name, b in t.blobs.containers["documents"].items()} == before
 
@@ -199,7 +199,7 @@ async def test_narrowed_permission_that_delta_does_not_report_ends_within_a_day(
         place = {"folder": folder, "file": file, "root": drive.root_id}[target]
         t.server.share(drive, place, [user(ANNA)], reported=False)
         await t.run()
-        if target == "root":  # read in every run
+        if target == "root":  # its permissions are read in every run
             assert t.acl("pay.md") == [ANNA]
         await t.run(after=DAY - timedelta(minutes=10))
         assert t.acl("pay.md") == [ANNA]
@@ -336,7 +336,7 @@ async def test_full_enumeration_that_starts_over_twice_and_ends_with_an_empty_pa
     async with tenant() as t:
         drive = t.server.drive()
         t.server.page_size = 4
-        for number in range(11):  # with the root, three whole pages
+        for number in range(11):  # three full pages, including the root
             t.server.file(drive, f"{number}.md", permissions=[user(ANNA)])
         await t.run()
         t.server.delete(drive, next(i.item_id for i in drive.items.values() if i.name == "3.md"))

@@ -47,7 +47,7 @@ async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile
     for system in (*said, *(prompt.system for prompt in model.prompts)):
         assert "{{" not in system
         assert load("answering", "report_rules") in system
-        assert max_tokens_of([system]) < 1300  # of 8,000, in every call
+        assert max_tokens_of([system]) < 1300  # every call spends them from a budget of 8,000
 
 
 def test_the_elements_of_a_message_are_described() -> None:

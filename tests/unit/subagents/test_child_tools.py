@@ -231,7 +231,7 @@ async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
     end = await world.run()
     state = await world.state()
     assert (end.status, state.profile) == ("done", "evidence_builder")
-    assert len(web.queries) == 2  # once more, and no oftener
+    assert len(web.queries) == 2  # retried exactly once
     assert set(state.warnings) == {"TOOL_FAILED", "PROFILE_REDUCED"}
 
 

@@ -133,7 +133,7 @@ async def test_without_any_evidence_the_warning_says_that_there_was_none() -> No
     services = fake_services(settings=fake_settings())
     given = delegation_request(found={"hits": (), "records": ()})
     delegation = await delegated(given, services)
-    # A smaller profile could have taken over: that is the plan then, and nothing came of it either.
+    # The fallback plan was a smaller profile, which yielded nothing either.
     assert delegation.decided.fallback_plan == "reduced_profile"
     none = delegation.decided.model_copy(update={"fallback_plan": "abstain_with_guidance"})
     await past_its_time(services, delegation.model_copy(update={"decided": none}))

@@ -34,7 +34,7 @@ class ChangingStore(InMemoryControlStore):
 
     async def read(self) -> ControlState:
         read = await super().read()
-        await asyncio.sleep(0)  # others have their turn, as with a store that is called over a network
+        await asyncio.sleep(0)  # lets other tasks run, as a network call would
         return read
 
     async def write(self, state: ControlState) -> ControlState:
@@ -166,7 +166,7 @@ async def test_many_of_one_process_take_turns() -> None:
 
 
 async def test_a_race_is_no_error_of_the_caller() -> None:
-    # It would reach a person as HTTP 409: nothing that they did.
+    # The user would receive HTTP 409 for a conflict they didn't cause.
     services = fake_services(subagent_control=ChangingStore(times=1_000))
     with pytest.raises(GroundworkError) as lost:
         await grant(services.settings, services.subagent_control, tasks(), NOW)

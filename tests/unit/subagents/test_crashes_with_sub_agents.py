@@ -69,7 +69,7 @@ class WatchedLog(DyingLog):
     def receive(self) -> list[RunEvent]:
         """Read all public events, check that received ones are unchanged, and return them."""
         public = self.events(self.run_id)
-        assert public[: len(self.received)] == self.received  # nothing received changes later
+        assert public[: len(self.received)] == self.received  # received events never change
         self.received = public
         return public
 

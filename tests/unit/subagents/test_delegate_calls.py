@@ -144,7 +144,7 @@ async def test_what_children_bring_is_the_result_of_the_call() -> None:
     collected = await collect(await journal_of(services, RUN), STEP, given.evidence, services)
     told = call_result(collected, {one.block_id for one in given.evidence.hits})
     assert "Evidence finder" in told
-    assert "<documents>" not in told  # nothing that was shown before
+    assert "<documents>" not in told  # no passage that was already shown
 
 
 async def test_only_the_loop_can_start_sub_agents() -> None:

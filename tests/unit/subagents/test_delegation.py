@@ -42,7 +42,7 @@ GATES: dict[GateCode, dict[str, Any]] = {
     "REQUIRED_TOOLS_RESTRICTED": {"restricted_tools_only": True, "restricted_tools": "query_metadata"},
     "REQUIRED_TOOLS_UNHEALTHY": {"healthy_tools": ("query_metadata", "web_search")},
 }
-WANTED = {"multi_document": True}  # a positive trigger that no negative speaks of
+WANTED = {"multi_document": True}  # a positive trigger that no negative trigger overrides
 DEEP = {"query_intent": "fact_lookup", "user_requested_deep_mode": True}
 
 
@@ -137,7 +137,7 @@ def test_all_gates_that_are_shut_are_told_and_nothing_else() -> None:
     for changes in (*POSITIVES.values(), *NEGATIVES.values(), *GATES.values()):
         everything.update(changes)
     codes = decided(**everything).reason_codes
-    # With no profile installed, the tools of none are missing.
+    # Without an installed profile, no tools can be missing.
     assert codes == tuple(code for code in get_args(GateCode) if not code.startswith("REQUIRED_TOOLS"))
 
 

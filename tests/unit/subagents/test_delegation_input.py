@@ -49,7 +49,7 @@ def test_scores_are_those_of_retrieval() -> None:
     hits = tuple(hit(doc_id, score) for doc_id, pair in scores.items() for score in pair)
     stats = retrieval_stats(Evidence(hits=hits))
     assert stats.top_score == 0.9
-    assert stats.score_spread == pytest.approx(0.7)  # ahead of the fifth
+    assert stats.score_spread == pytest.approx(0.7)  # the lead over the fifth
     assert (stats.candidate_count, stats.docs_hit_count) == (6, 3)
 
 

@@ -31,7 +31,7 @@ async def test_who_is_late_is_left_behind() -> None:
     (end,) = await run_children((world.start,), datetime.now(UTC) + timedelta(seconds=3), world.services)
     assert time.perf_counter() - began < 50
     assert end.status == "late"
-    assert (await world.state()).hits  # what it had stored stays
+    assert (await world.state()).hits  # stored results are kept
 
 
 async def test_a_defect_ends_a_turn_and_not_the_question() -> None:
@@ -41,5 +41,5 @@ async def test_a_defect_ends_a_turn_and_not_the_question() -> None:
 
     world = await stored_child(Broken(READ))
     (end,) = await run_children((world.start,), world.task.deadline, world.services)
-    assert end.status == "done"  # the smaller profile's report
+    assert end.status == "done"  # the report of the smaller profile
     assert "CRASHED" in (await world.state()).warnings

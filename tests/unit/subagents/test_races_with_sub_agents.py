@@ -109,7 +109,7 @@ async def close(services: Services, run_id: str) -> None:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
-    # A rival that only marks a step never completes it.
+    # A rival that only marks a step never completes it, so don't wait long for it.
     monkeypatch.setattr("shared.answering.attempts.Attempt.patience_s", 0.2)
 
 

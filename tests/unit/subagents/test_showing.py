@@ -186,7 +186,7 @@ async def test_erasing_a_run_ends_its_sub_agents_and_takes_all_of_theirs_away() 
     await erase_run(request.run_id, services, stop, is_last=False)
     both = [request.run_id, f"{request.run_id}:s004c0"]
     assert stopped == both
-    # Their names alone stay, so that the last pass finds their histories.
+    # Only the names of the sub-agents are kept, so that the last pass can find their histories.
     assert await blobs_of(services, request.run_id) == {"children.json": f'["{both[1]}"]'.encode()}
     await erase_run(request.run_id, services, stop, is_last=True)
     assert stopped == both * 2

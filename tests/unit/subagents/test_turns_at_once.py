@@ -172,7 +172,7 @@ async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
             return await super().subagent_turn(messages, tools, limits, **more)
 
     world = await stored_child(Erased(READY, GOOD), seconds=60)
-    async with asyncio.timeout(10):  # far less than the turn has
+    async with asyncio.timeout(10):  # far less than the time of the turn
         assert (await world.take()).status == "partial"
 
 

@@ -79,7 +79,7 @@ async def test_a_turn_of_work_that_brings_nothing_still_leaves_a_report(error: G
     world = await stored_child(CountedModel(error, GOOD))
     result = await world.take()
     assert (result.status, result.findings, result.warnings) == ("done", 1, ("MODEL_FAILED",))
-    assert (result.tokens or 0) > 1600  # tokens of failed calls count
+    assert (result.tokens or 0) > 1600  # includes the tokens of failed calls
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_a_budget_of_few_tokens_is_kept() -> None:
     world = await stored_child(model, budget={"max_child_tokens": 2500})
     result = await world.take()
     assert result.status == "done"
-    assert model.conversations == []  # nothing is left for a turn of work
+    assert model.conversations == []  # the budget doesn't suffice for a work turn
     assert model.limits[0].max_output_tokens < 1800
 
 
@@ -153,7 +153,7 @@ async def test_without_tokens_for_a_report_there_is_none() -> None:
     world = await stored_child(model, budget={"max_child_tokens": 600})
     result = await world.take()
     assert (result.status, result.warnings, result.tokens) == ("partial", ("TOKENS_SPENT",), 0)
-    assert (await world.state()).hits  # its passages are something to show
+    assert (await world.state()).hits  # its passages are kept
 
 
 async def test_without_money_there_is_no_call() -> None:

@@ -199,11 +199,11 @@ def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
         ("Land,Umsatz\nBayern,1\nHessen,2\nSumme Inland,3\nPolen,4\nSumme Ausland,4\nInsgesamt,7\n", 7),
         ("Item,2023,2024\nCash,10.1,20.2\nDebt,5.1,6.1\nCurrent assets total,15.2,26.3\n", 15.2),
         ("Item,EUR m\nA,1.4\nB,2.4\nC,3.4\nTotal A to C,7.3\n", 7.2),  # rounded
-        ("Item,EUR\nA,10\nB,20\nC,30\n,60\n", 60),  # without any word
+        ("Item,EUR\nA,10\nB,20\nC,30\n,60\n", 60),  # a total without a label
         ("Region,Country,EUR\nEMEA,Germany,10\nEMEA,France,20\nEMEA,Total,30\n", 30),
         ("Item,EUR\nTotal,60\nA,10\nB,20\nC,30\n", 60),  # the total comes first
         ("Company,EUR\nShell,10\nTotal SE,25\nTotalEnergies SE,5\nBP,30\n", 70),
-        ("Item,EUR\nA,10\nB,20\nThird,30\n", 60),  # two that add up to a third by chance
+        ("Item,EUR\nA,10\nB,20\nThird,30\n", 60),  # two numbers that add up to a third by chance
         ("Year,Births\n2001,1\n2002,2\n2003,3\n2004,6\n", 12),
         ("Child,Toys\nAnna,1\nBen,1\nCara,1\nDora,3\n", 6),
         # a total without any of the known words for totals
@@ -318,7 +318,7 @@ def test_messy_files_load_or_fail_with_a_reason(seed: int, tmp_path: Path) -> No
             csv.writer(written, delimiter=chance.choice(",;\t|")).writerows(rows)
             encoding = chance.choice(["utf-8", "utf-8-sig", "utf-16", "cp1252"])
             path = csv_file(tmp_path, written.getvalue().encode(encoding, "replace"))
-        with suppress(BadDocumentError):  # it has a reason
+        with suppress(BadDocumentError):  # refused with a reason
             for table, found in loaded(path, tmp_path / f"out-{number}"):
                 assert len(found) == table.row_count
 

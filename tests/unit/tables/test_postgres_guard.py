@@ -110,7 +110,7 @@ _STATEMENTS = (
     "-- nothing",
 )
 _EXPRESSIONS = (
-    "substring(region from '(a+)+$')",  # a regular expression, as all that follow
+    "substring(region from '(a+)+$')",  # a regular expression, like all following cases
     "substring(region, '(a+)+$')",
     "substr(region, '(a+)+$')",
     "substring(region from region)",

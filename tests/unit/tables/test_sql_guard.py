@@ -117,7 +117,7 @@ def test_a_query_may_have_as_many_characters_as_the_limit() -> None:
 
 
 def test_a_query_may_have_1500_parts() -> None:
-    # Beside the numbers: SELECT, FROM, the table and its name.
+    # Four more nodes than numbers: SELECT, FROM, the table and its name.
     assert allow(f"SELECT {','.join('1' * 1496)} FROM sales")
     assert "too many parts" in refusal(f"SELECT {','.join('1' * 1497)} FROM sales")
 

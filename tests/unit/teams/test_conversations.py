@@ -34,7 +34,7 @@ async def test_people_see_the_steps_of_the_plan_and_then_the_text_as_it_grows() 
     grown = "".join(said.pieces)
     assert grown.startswith(ANSWERED)
     assert "So it says.\n" in grown
-    assert "Nothing else" not in grown  # this line is not finished before the answer is
+    assert "Nothing else" not in grown  # this line is complete only at the end of the answer
 
 
 async def test_an_activity_that_is_delivered_again_is_answered_once() -> None:
@@ -42,7 +42,7 @@ async def test_an_activity_that_is_delivered_again_is_answered_once() -> None:
     message = bot.message(QUESTION)
     assert len(await bot.send(message)) == 1
     assert await bot.send(message) == []
-    # Even if the orchestration is forgotten: the message is marked as answered.
+    # The message stays marked as answered even if the orchestration is forgotten.
     bot.orchestrations.started.pop(f"{reply_key(message, OWNER_ID_KEY)}-reply")
     assert await bot.send(message) == []
     assert len(bot.outbox.said) == 1

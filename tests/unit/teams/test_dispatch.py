@@ -155,7 +155,7 @@ async def test_a_number_that_comes_too_late_is_no_question() -> None:
     started = len(bot.orchestrations.started)
     (said,) = await bot.write("2")
     assert "closed" in said.reply.text
-    assert len(bot.orchestrations.started) == started + 1  # the reply's own
+    assert len(bot.orchestrations.started) == started + 1  # only the orchestration of the reply
 
 
 async def test_a_thumb_that_is_written_leaves_the_question_open() -> None:
@@ -218,7 +218,7 @@ async def test_whoever_answers_again_after_a_crash_goes_on_with_the_same_answer(
     told = len(bot.outbox.said)
     first = next(step for step in reversed(bot.steps) if step.kind == "follow")
     again = await perform_reply(first, bot.deps)
-    assert again.kind == "end"  # it went out whole
+    assert again.kind == "end"  # the message was sent completely
     assert len(bot.outbox.said) == told
     assert isinstance(first, ReplyStep)
     assert await chosen(bot, run_id) == (2,)
@@ -307,7 +307,7 @@ async def test_without_the_directory_a_person_stands_alone_and_is_told() -> None
     bot = await chat()
     await directory_is_down(bot)
     (said,) = await bot.write(QUESTION)
-    assert "manual" not in str(said.reply.citations)  # Anna reads it by her group alone
+    assert "manual" not in str(said.reply.citations)  # Anna may read it only through her group
     assert "groups cannot be looked up" in said.reply.text
     (said,) = await bot.write("/help")
     assert "groups cannot be looked up" in said.reply.text

@@ -130,9 +130,9 @@ def test_items_of_lists_are_parted(written: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a [label](https://example.org/page) b",  # a source of the web
+        "a [label](https://example.org/page) b",  # a web source
         "| one line only |",
-        "| a | b |\n| c | d |",  # no second line of a table
+        "| a | b |\n| c | d |",  # lacks the delimiter row of a table
         "| a | b |\n|---|",
         "`![x](y)` and [",
         "!",

@@ -63,7 +63,7 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
 
 
 async def test_an_answer_is_followed_while_it_is_written() -> None:
-    bot, step = await taken(stream_s=110)  # however slowly it is written here
+    bot, step = await taken(stream_s=110)  # long enough for a slow machine
     reply, _ = await asyncio.gather(perform_reply(step, bot.deps), run_to_end(step.run_id, bot.services))
     assert reply.kind == "end"
     assert len(bot.outbox.said) == 1
@@ -72,7 +72,7 @@ async def test_an_answer_is_followed_while_it_is_written() -> None:
 async def test_after_a_crash_in_the_middle_the_whole_is_sent_and_does_not_grow_again() -> None:
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
-    bot.outbox.fails_with = [DOWN, DOWN]  # the message that grew cannot end, nor be sent again
+    bot.outbox.fails_with = [DOWN, DOWN]  # the streamed message can be neither completed nor sent again
     again = await perform_reply(step, bot.deps)
     assert (again.kind, again.attempt, again.delay_s) == ("follow", 1, PAUSES_S[0])
     assert (await perform_reply(again, bot.deps)).kind == "end"
@@ -191,7 +191,7 @@ async def test_the_words_of_a_message_go_when_it_is_answered_and_the_rest_with_i
     assert (
         await purge_activities(now + timedelta(days=4), bot.services.settings, bot.services.blobs, forget)
         == 0
-    )  # it may wait three days
+    )  # the run may wait three days
     assert (
         await purge_activities(now + timedelta(days=7), bot.services.settings, bot.services.blobs, forget)
         == 1
@@ -343,7 +343,7 @@ def test_a_picture_that_could_not_be_signed_is_left_out() -> None:
     assert reply_of(_answer(figures=(figure,)), language="en", public_address=APP).figures == ()
 
 
-WRITES = 17  # of a question from its delivery to its end; the last test counts them
+WRITES = 17  # writes of a question from delivery to end; the last test counts them
 
 _PORTS = {
     "blobs": ("create", "write"),

@@ -41,7 +41,7 @@ def test_a_tool_describes_itself_in_the_form_of_function_calling(name: str) -> N
     assert function["parameters"] == tool.parameters_schema
     assert tool.parameters_schema["type"] == "object"
     assert tool.parameters_schema["additionalProperties"] is False
-    assert len(function["description"]) <= 1024  # the protocol's limit
+    assert len(function["description"]) <= 1024  # the limit of the protocol
     json.dumps(tool.function_tool_schema)
 
 
