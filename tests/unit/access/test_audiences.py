@@ -1,4 +1,4 @@
-"""Audiences offered for sharing, and lookups of their names."""
+"""Tests for the audiences offered for sharing and for looking up their names."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Completion of idempotency keys while the store fails or another request uses the same key."""
+"""Tests for completing idempotency keys while the store fails or another request uses the same key."""
 
 import pytest
 

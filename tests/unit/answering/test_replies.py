@@ -18,7 +18,7 @@ from tests.world import events_of
 
 
 class RivalLog(InMemoryRunLog):
-    """Lets a rival reply right before the first reply is appended."""
+    """A log in which a rival replies right before the first reply is appended."""
 
     def __init__(self, log: object) -> None:
         super().__init__()

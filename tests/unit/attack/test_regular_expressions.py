@@ -94,7 +94,7 @@ def _patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
 
 
 def worst_growth(pattern: re.Pattern[Any], everywhere: bool) -> tuple[float, str]:
-    """Steps for a text of LONG pumps by those for SHORT, at its worst, and the shorter text."""
+    """Return the worst ratio of steps for LONG pumps to steps for SHORT pumps, and the shorter text."""
     counter = StepCounter(pattern, everywhere=everywhere)
     pairs = zip(hostile_texts(counter, SHORT), hostile_texts(counter, LONG), strict=True)
     return max(

@@ -12,7 +12,7 @@ ROW = {"block_id": "doc-1", "doc_id": "doc"}
 
 
 class Slow(RecordingIndex):
-    """Shows a row that was deleted for as many looks as it has pages of it."""
+    """An index whose remaining pages still show rows after their deletion."""
 
     async def delete(self, keys: object) -> None:
         return

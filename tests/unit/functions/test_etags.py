@@ -93,7 +93,7 @@ async def test_a_change_in_between_is_noticed_although_the_condition_held(
 async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
     user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody is shut out after the condition was looked at: who does not know lets nobody in again."""
+    """Revoke access after the check of the condition, and check that a stale request can't grant it again."""
     anna = user("anna")
     opened = await anna.put(address + "/access", json={"acl": ["ben", "carl"]})
     seen = {"If-Match": opened.headers["etag"]}

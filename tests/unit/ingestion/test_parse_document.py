@@ -114,7 +114,7 @@ async def test_a_parser_service_is_paid_once_however_long_a_worker_is_waited_for
 
 
 class Ending(ParserPool):
-    """The host ends whenever a file is parsed. Notes how long each may take."""
+    """A pool whose host ends whenever a file is parsed. It records the time limit of each file."""
 
     def __init__(self) -> None:
         super().__init__(1, 384)

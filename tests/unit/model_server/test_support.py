@@ -106,7 +106,7 @@ def test_the_organisation_s_name_in_every_document_answers_nothing(embedder: Emb
 
 
 def test_what_every_document_is_about_can_still_be_asked_for(embedder: EmbeddingService) -> None:
-    """Reports of several companies all hold "operating margin": which is what the question is about."""
+    """Check that "operating margin", which occurs in the reports of all companies, can still be asked for."""
     reports = [
         document(
             company.lower(),

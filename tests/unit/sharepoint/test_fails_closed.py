@@ -267,7 +267,7 @@ async def test_more_changed_folders_than_a_row_holds_stand_for_the_whole_library
 
 
 async def test_the_first_instant_of_the_calendar_is_no_end() -> None:
-    """Graph reference, permission: "DateTime.MinValue indicates there's no expiration"."""
+    """Check the Graph reference on permissions: "DateTime.MinValue indicates there's no expiration"."""
     async with tenant() as t:
         least = "0001-01-01T00:00:00Z"
         t.server.file(t.server.drive(), "plan.md", permissions=[user(ANNA, expirationDateTime=least)])

@@ -56,7 +56,7 @@ def _library(t: Tenant) -> FakeDrive:
 
 
 def _change(t: Tenant, drive: FakeDrive, chance: random.Random) -> list[tuple[str, list[Entry] | None]]:
-    """Change a few items; return the permissions to restore after the killed run."""
+    """Change a few items and return the permissions to restore after the killed run."""
     undo = []
     for item_id in chance.sample([one for one in drive.items if one != drive.root_id], 3):
         item = drive.items[item_id]

@@ -172,7 +172,7 @@ async def test_after_a_weekend_without_the_app_nothing_is_hidden_meanwhile() -> 
 
 
 async def test_folder_narrowed_while_delta_reports_the_folder_alone() -> None:
-    """OD#1670."""
+    """Check the case of OD#1670."""
     async with tenant() as t:
         drive = t.server.drive()
         folder = t.server.folder(drive, "Salaries", permissions=[user(ANNA), user(BEN)])
@@ -187,7 +187,7 @@ async def test_folder_narrowed_while_delta_reports_the_folder_alone() -> None:
 
 @pytest.mark.parametrize("target", ["folder", "file", "root"])
 async def test_narrowed_permission_that_delta_does_not_report_ends_within_a_day(target: str) -> None:
-    """OD#1248, msgraph-sdk-java#2548, OD#1250."""
+    """Check the case of OD#1248, msgraph-sdk-java#2548 and OD#1250."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.share(drive, drive.root_id, [user(ANNA), user(BEN)])
@@ -206,7 +206,7 @@ async def test_narrowed_permission_that_delta_does_not_report_ends_within_a_day(
 
 
 async def test_guest_added_to_an_existing_link_and_removed_again() -> None:
-    """GD#15242."""
+    """Check the case of GD#15242."""
     async with tenant() as t:
         drive = t.server.drive()
         file = t.server.file(drive, "offer.md", permissions=[link("users", [ANNA, BEN])])
@@ -219,7 +219,7 @@ async def test_guest_added_to_an_existing_link_and_removed_again() -> None:
 
 @pytest.mark.parametrize("scope", ["organization", "anonymous", "existingAccess"])
 async def test_links_that_must_be_possessed_open_nothing(scope: str) -> None:
-    """airweave-ai/airweave#1774."""
+    """Check the case of airweave-ai/airweave#1774."""
     async with tenant() as t:
         t.server.file(t.server.drive(), "board.md", permissions=[link(scope, [BEN]), user(ANNA)])
         await t.run()
@@ -227,7 +227,7 @@ async def test_links_that_must_be_possessed_open_nothing(scope: str) -> None:
 
 
 async def test_hidden_groups_of_links_do_not_spread_access() -> None:
-    """airweave-ai/airweave#1775."""
+    """Check the case of airweave-ai/airweave#1775."""
     async with tenant() as t:
         t.server.site_groups["/sites/hr", "7"] = ["i:0#.f|membership|ben@contoso.com"]
         hidden = site_group("7", "SharingLinks.0f1.OrganizationView.2e3", "read")
@@ -237,7 +237,7 @@ async def test_hidden_groups_of_links_do_not_spread_access() -> None:
 
 
 async def test_groups_of_the_same_name_in_two_sites_stay_apart() -> None:
-    """onyx-dot-app/onyx#13109."""
+    """Check the case of onyx-dot-app/onyx#13109."""
     async with tenant("/sites/hr", "/sites/it") as t:
         for site, login in (("/sites/hr", "anna@contoso.com"), ("/sites/it", "ben@contoso.com")):
             t.server.site_groups[site, "5"] = [f"i:0#.f|membership|{login}"]
@@ -248,7 +248,7 @@ async def test_groups_of_the_same_name_in_two_sites_stay_apart() -> None:
 
 
 async def test_owners_of_a_group_are_not_its_members() -> None:
-    """airweave-ai/airweave#1760; `_o` as in elastic/connectors."""
+    """Check the case of airweave-ai/airweave#1760. `_o` marks owners, as in elastic/connectors."""
     async with tenant() as t:
         owners = claim(f"c:0o.c|federateddirectoryclaimprovider|{STAFF}_o", "owner")
         owners["grantedToV2"]["group"] = {"id": STAFF}
@@ -258,7 +258,7 @@ async def test_owners_of_a_group_are_not_its_members() -> None:
 
 
 async def test_limited_access_under_any_name_is_no_access() -> None:
-    """onyx-dot-app/onyx#13167."""
+    """Check the case of onyx-dot-app/onyx#13167."""
     async with tenant() as t:
         entries = [user(BEN, "sp.limited access"), user(CLEO, "sp.Beschränkter Zugriff"), user(ANNA)]
         t.server.file(t.server.drive(), "plan.md", permissions=entries)
@@ -267,7 +267,7 @@ async def test_limited_access_under_any_name_is_no_access() -> None:
 
 
 async def test_deleted_groups_and_users_that_are_still_listed_hide_nothing() -> None:
-    """onyx-dot-app/onyx#5208, GD#17062."""
+    """Check the case of onyx-dot-app/onyx#5208 and GD#17062."""
     async with tenant() as t:
         t.server.site_groups["/sites/hr", "5"] = [
             "i:0#.f|membership|left@contoso.com",
@@ -279,7 +279,9 @@ async def test_deleted_groups_and_users_that_are_still_listed_hide_nothing() -> 
 
 
 async def test_site_groups_that_sharepoint_refuses_hide_the_document() -> None:
-    """pipeshub-ai/pipeshub-ai#3268: a token of Graph gets 401, which left no permissions, unnoticed."""
+    """Check the case of pipeshub-ai/pipeshub-ai#3268: a Graph token got 401, which silently dropped all
+    permissions.
+    """
     async with tenant() as t:
         t.server.site_groups["/sites/hr", "5"] = ["i:0#.f|membership|anna@contoso.com"]
         t.server.faults = [Fault("/_api/", 401, times=100)]
@@ -293,7 +295,7 @@ async def test_site_groups_that_sharepoint_refuses_hide_the_document() -> None:
 @pytest.mark.parametrize("name", [f"c:0-.f|rolemanager|spo-grid-all-users/{TENANT}", "c:0(.s|true"])
 @pytest.mark.parametrize("within_group", [False, True])
 async def test_everyone_is_the_organisation(name: str, within_group: bool) -> None:
-    """onyx-dot-app/onyx#11, elastic/connectors#3540."""
+    """Check the case of onyx-dot-app/onyx#11 and elastic/connectors#3540."""
     async with tenant() as t:
         t.server.site_groups["/sites/hr", "5"] = [name]
         entry = site_group("5") if within_group else claim(name)
@@ -303,7 +305,7 @@ async def test_everyone_is_the_organisation(name: str, within_group: bool) -> No
 
 
 async def test_subfolder_with_permissions_of_its_own() -> None:
-    """elastic/connectors#3491."""
+    """Check the case of elastic/connectors#3491."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.share(drive, drive.root_id, [group(STAFF)])
@@ -315,7 +317,7 @@ async def test_subfolder_with_permissions_of_its_own() -> None:
 
 
 async def test_deletions_find_their_documents_without_a_name() -> None:
-    """pipeshub-ai/pipeshub-ai#3347, elastic/connectors#3994: also of a whole folder."""
+    """Check the case of pipeshub-ai/pipeshub-ai#3347 and elastic/connectors#3994, also for a whole folder."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.share(drive, drive.root_id, [user(ANNA)])
@@ -332,7 +334,7 @@ async def test_deletions_find_their_documents_without_a_name() -> None:
 
 
 async def test_full_enumeration_that_starts_over_twice_and_ends_with_an_empty_page() -> None:
-    """elastic/connectors#4370."""
+    """Check the case of elastic/connectors#4370."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.page_size = 4
@@ -355,7 +357,7 @@ async def test_full_enumeration_that_starts_over_twice_and_ends_with_an_empty_pa
 
 
 async def test_restart_continues_at_the_page_that_was_not_finished() -> None:
-    """langflow-ai/openrag#2310: the delta link was lost, and everything was read again."""
+    """Check the case of langflow-ai/openrag#2310: the delta link was lost, and everything was read again."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.page_size = 3
@@ -371,7 +373,7 @@ async def test_restart_continues_at_the_page_that_was_not_finished() -> None:
 
 
 async def test_renamed_file_and_folder() -> None:
-    """JeffSteinbok/obsidian-onedrive#50, OD#1155."""
+    """Check the case of JeffSteinbok/obsidian-onedrive#50 and OD#1155."""
     async with tenant() as t:
         drive = t.server.drive()
         folder = t.server.folder(drive, "Old", permissions=[user(ANNA)])
@@ -386,7 +388,7 @@ async def test_renamed_file_and_folder() -> None:
 
 
 async def test_throttled_requests_pause_the_run_and_lose_nothing() -> None:
-    """elastic/connectors#1493, GD#2531: also members of a batch."""
+    """Check the case of elastic/connectors#1493 and GD#2531, also for requests of a batch."""
     async with tenant() as t:
         drive = t.server.drive()
         ids = [t.server.file(drive, f"{number}.md", permissions=[user(ANNA)]) for number in range(5)]
@@ -414,7 +416,7 @@ async def test_long_pause_is_left_to_the_orchestration() -> None:
 
 @pytest.mark.parametrize("level", ["draft", "checkout"])
 async def test_drafts_stay_unread_and_the_published_version_stays(level: str) -> None:
-    """elastic/connectors#3645, SharePoint/sp-dev-docs#3267."""
+    """Check the case of elastic/connectors#3645 and SharePoint/sp-dev-docs#3267."""
     async with tenant() as t:
         drive = t.server.drive()
         t.server.file(drive, "new.md", permissions=[user(ANNA)], publication={"level": level})
@@ -430,7 +432,7 @@ async def test_drafts_stay_unread_and_the_published_version_stays(level: str) ->
 
 
 async def test_onedrive_belongs_to_its_owner_and_notebooks_are_left_out() -> None:
-    """archestra-ai/archestra#7253, MicrosoftDocs/azure-docs#116746."""
+    """Check the case of archestra-ai/archestra#7253 and MicrosoftDocs/azure-docs#116746."""
     async with tenant("/personal/cleo_contoso_com") as t:
         drive = t.server.drive(site="/personal/cleo_contoso_com", kind="business", owner=CLEO)
         t.server.file(drive, "diary.md", permissions=[])

@@ -75,7 +75,7 @@ class WatchedLog(DyingLog):
 
 
 async def require_agreement(services: Services, log: WatchedLog) -> None:
-    """Check that the journal folds to what the reader has received."""
+    """Check that the state in the journal matches the events that the reader has received."""
     received = log.receive()
     journal = await read_journal(services.run_log, services.blobs, log.run_id)
     state = fold(journal.events)

@@ -114,7 +114,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def raced(at: int, rival: Rival) -> tuple[RacingLog, str, str]:
-    """Run a question with a rival at an append; return its log, id and status."""
+    """Run a question with a rival at an append, and return its log, id and status."""
     log = RacingLog(at)
     services, run_id = await begun(log)
     log.rival = lambda: rival(services, run_id)

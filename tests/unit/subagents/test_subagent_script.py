@@ -41,7 +41,7 @@ def task(**changes: Any) -> TaskRead:
 
 @dataclass(frozen=True)
 class ChildState:
-    """A sub-agent that has read its task, after some turns."""
+    """The state of a sub-agent that has read its task and performed some turns."""
 
     task: TaskRead
     results: tuple[Observation, ...] = ()
