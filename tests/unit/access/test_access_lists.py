@@ -1,6 +1,4 @@
-"""Tests for group names in access lists on Azure: they become the ids that tokens carry, or are refused with
-a hint.
-"""
+"""Tests for group names in access lists on Azure: they become ids, or are refused with a hint."""
 
 import pytest
 

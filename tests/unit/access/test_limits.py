@@ -1,6 +1,4 @@
-"""Tests for enforcing a user's limits: refusals, refunds, persistence, and admission when the store is
-down.
-"""
+"""Tests for enforcing a user's limits: refusals, refunds, persistence, and outages of the store."""
 
 import asyncio
 import gc

@@ -1,6 +1,4 @@
-"""Tests for runs of agents, which use the normal loop with fewer documents, fewer tools and a smaller
-budget.
-"""
+"""Tests for runs of agents, which use the normal loop with fewer documents and tools and a smaller budget."""
 
 from typing import Any
 

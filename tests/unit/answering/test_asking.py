@@ -1,6 +1,4 @@
-"""Tests for questions that the model asks the user: their text, the effect of a reply, and the rights
-applied.
-"""
+"""Tests for questions that the model asks the user: their text, the reply, and the rights applied."""
 
 import json
 from typing import Any

@@ -1,6 +1,4 @@
-"""Tests for the audit entry of an answer, which lists its documents. A failed entry doesn't block the
-answer.
-"""
+"""Tests for the audit entry of an answer and its documents. A failed entry doesn't block the answer."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,6 +1,4 @@
-"""Tests for answers with sub-agents, from the decision to the merged findings. Failures never block the
-answer.
-"""
+"""Tests for answers with sub-agents, from the decision to the merged findings and failures."""
 
 import json
 import logging

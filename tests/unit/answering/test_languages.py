@@ -1,6 +1,4 @@
-"""Tests for answers in a single language: the model words any gaps, and language-neutral marks are used
-otherwise.
-"""
+"""Tests for answers in a single language, including gaps and notes."""
 
 from typing import Any
 

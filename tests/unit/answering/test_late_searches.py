@@ -1,6 +1,4 @@
-"""Tests for slow searches: they are awaited, retried once and then reported. Only a second timeout is a
-failure.
-"""
+"""Tests for slow searches: they are awaited, retried once and reported. A second timeout is a failure."""
 
 import asyncio
 import time

@@ -1,6 +1,4 @@
-"""Tests for the token budget of the main agent: calls are charged, and refused if the budget can't cover
-them.
-"""
+"""Tests for the token budget of the main agent: calls are charged, or refused if it doesn't suffice."""
 
 import asyncio
 

@@ -1,6 +1,4 @@
-"""Tests for provenance: every document named in a prompt is recorded, or the record is marked as
-incomplete.
-"""
+"""Tests for provenance: every document in a prompt is recorded, or the record is marked as incomplete."""
 
 from collections.abc import Sequence
 from dataclasses import replace

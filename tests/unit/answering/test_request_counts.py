@@ -1,6 +1,4 @@
-"""Tests for the number of service calls per question (contracts.md, section 8), independent of the
-machine.
-"""
+"""Tests for the number of service calls per question (contracts.md, section 8)."""
 
 from collections import Counter
 from collections.abc import Sequence

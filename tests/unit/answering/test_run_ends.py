@@ -1,6 +1,4 @@
-"""Tests for cancelled runs and for steps performed by two attempts at once: the stored and shown answers
-agree.
-"""
+"""Tests for cancelled runs and for steps performed twice at once: stored and shown answers agree."""
 
 import asyncio
 from collections.abc import AsyncGenerator

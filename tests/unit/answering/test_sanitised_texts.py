@@ -1,6 +1,4 @@
-"""Tests that all text for readers, parsed by markdown-it, contains only links, images and tags added by the
-app.
-"""
+"""Tests that readers' text, parsed by markdown-it, has only links, images and tags added by the app."""
 
 import random
 from collections.abc import Callable

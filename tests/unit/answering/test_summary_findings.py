@@ -1,6 +1,4 @@
-"""Tests for findings of a summary: proved or dropped, without duplicates, with passage numbers from the
-prompt.
-"""
+"""Tests for findings of a summary: proved or dropped, without duplicates, citing given passages."""
 
 import pytest
 

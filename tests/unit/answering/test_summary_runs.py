@@ -1,6 +1,4 @@
-"""Tests for summaries through the public functions: ownership, idempotent start, cancellation, deletion and
-purge.
-"""
+"""Tests for summaries as callers see them: ownership, idempotent start, cancellation, deletion and purge."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,6 +1,4 @@
-"""Tests for documents, threads, runs, search, summaries and users: the API calls and output of each
-command.
-"""
+"""Tests for the API calls and output of commands on documents, threads, runs, summaries and users."""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,4 @@
-"""Tests for `upload`: the selected files, the upload method, skipped files, and resuming after an
-interruption.
-"""
+"""Tests for `upload`: selected and skipped files, the upload method, and resuming after an interruption."""
 
 import hashlib
 import json

@@ -1,6 +1,4 @@
-"""Tests for branches with fake services: shared turns keep their numbers and last while a thread shows
-them.
-"""
+"""Tests for branches with fake services: shared turns keep their numbers while any thread shows them."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,4 @@
-"""Tests for memory after a turn: it is stored once, summarised when due, private to its owner and deleted
-fully.
-"""
+"""Tests for memory after a turn: stored once, summarised when due, private, and deleted completely."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

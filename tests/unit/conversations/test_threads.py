@@ -1,6 +1,4 @@
-"""Tests for threads with fake services: the order of turns, the conversation passed to a question, and
-privacy.
-"""
+"""Tests for threads with fake services: the order of turns, conversations for questions, and privacy."""
 
 import asyncio
 import uuid

@@ -1,6 +1,4 @@
-"""Tests for erasure: no data of a deleted thread remains, even with runs in progress or repeated
-deletions.
-"""
+"""Tests for erasure: no data of a deleted thread remains, even with runs in progress."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,4 @@
-"""Tests for erasures that exceed the time of one queue message: each message resumes where the last
-stopped.
-"""
+"""Tests for erasures that exceed the time of one queue message and resume with the next."""
 
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,6 +1,4 @@
-"""Tests for fuzz scenarios, which follow the links of the API description and detect leaked or retained
-data.
-"""
+"""Tests for fuzz scenarios, which follow the links of the API and detect leaked or retained data."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,6 +1,4 @@
-"""Tests for near-miss quotations: all kinds are generated, and the app accepts only those its blocks
-contain.
-"""
+"""Tests for near-miss quotations: all kinds are generated, and accepted only if blocks contain them."""
 
 from evals.quotes.blocks import SourceBlock
 from evals.quotes.near_misses import near_misses

@@ -1,6 +1,4 @@
-"""Tests for the paged list of documents: complete, consistently ordered, and limited to readable
-documents.
-"""
+"""Tests for the paged list of documents: complete, ordered, and limited to readable documents."""
 
 from typing import Any
 
@@ -105,9 +103,7 @@ async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
 async def test_pages_go_on_behind_the_longest_names_that_the_storage_takes(
     services: Services, user: AsUser
 ) -> None:
-    """Check long names: those of uploads are shortened, but blobs may have names of up to 1,024
-    characters.
-    """
+    """Check long names: uploads are shortened, but blobs may have names of up to 1,024 characters."""
     await send(user, "z.md")
     (listed,) = (await user("anna").get("/documents")).json()["documents"]
     sent = await services.documents.get(listed["doc_id"])

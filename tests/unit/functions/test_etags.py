@@ -117,9 +117,7 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
 async def test_an_access_list_that_was_written_and_whose_answer_was_lost_is_no_conflict(
     services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Repeat the write in the storage client, as if the first response were lost. It conflicts with
-    itself.
-    """
+    """Repeat the write in the storage client, as after a lost response. It conflicts with itself."""
     anna = user("anna")
     seen = {"If-Match": (await anna.put(address + "/access", json={"acl": ["ben"]})).headers["etag"]}
     write = services.blobs.write_version

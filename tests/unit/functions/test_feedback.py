@@ -1,6 +1,4 @@
-"""Tests for feedback and opened sources over HTTP: own runs only, the last rating counts, sources count
-once.
-"""
+"""Tests for feedback and opened sources over HTTP: own runs only, and the last rating counts."""
 
 import asyncio
 from datetime import datetime

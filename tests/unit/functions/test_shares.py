@@ -1,6 +1,4 @@
-"""Tests for shares over HTTP: recipients who may read all sources see the answer, others only the
-question.
-"""
+"""Tests for shares over HTTP: recipients see the answer only if they may read all of its sources."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

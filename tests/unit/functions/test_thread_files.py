@@ -341,9 +341,7 @@ async def test_no_word_is_left(
     filename: str,
     content: bytes,
 ) -> None:
-    """Check that no text of the file remains, nor of answers that may quote it, unless the file merely
-    expired.
-    """
+    """Check that no text of the file remains, nor, unless it expired, of answers that may quote it."""
     thread_id = await new_thread(anna)
     added = await add(anna, thread_id, filename, content)
     await durable.run()

@@ -1,6 +1,4 @@
-"""Tests for changing a document during an ingestion or another change: no update is lost or visible too
-early.
-"""
+"""Tests for concurrent changes of a document: no update is lost or visible too early."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,6 +1,4 @@
-"""Tests for converting responses of parser services to layouts: text spans, cell spans, sections, malformed
-trees.
-"""
+"""Tests for converting responses of parser services to layouts: spans, sections and malformed trees."""
 
 from typing import Any
 

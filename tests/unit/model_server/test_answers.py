@@ -1,6 +1,4 @@
-"""Tests for answers of the model server: verbatim citations, or an abstention if the documents have no
-answer.
-"""
+"""Tests for answers of the model server: verbatim citations, or an abstention without evidence."""
 
 import re
 from html import unescape

@@ -1,6 +1,4 @@
-"""Tests for emulating endpoints with fewer features: refused and ignored fields, and tool calls in plain
-text.
-"""
+"""Tests for emulating endpoints with fewer features, which refuse or ignore fields."""
 
 import json
 from typing import Any

@@ -1,6 +1,4 @@
-"""Tests for plans derived from explicit wording: question type, named documents and context of earlier
-turns.
-"""
+"""Tests for plans derived from explicit wording: question type, named documents and context."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Tests for telling answerable questions from similar ones that the passages don't answer, in both
-languages.
-"""
+"""Tests for telling answerable questions from similar unanswerable ones, in both languages."""
 
 import pytest
 

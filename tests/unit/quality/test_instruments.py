@@ -1,6 +1,4 @@
-"""Tests for exporting records to OpenTelemetry: once, with few attributes, and only from the first record
-on.
-"""
+"""Tests for exporting records to OpenTelemetry: once each, with few attributes, and created lazily."""
 
 from datetime import UTC, datetime
 

@@ -1,6 +1,4 @@
-"""Tests for exact nearest neighbours: both methods agree with plain arithmetic, and growth keeps
-snapshots.
-"""
+"""Tests for exact nearest neighbours: both methods match plain arithmetic, and snapshots are stable."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,4 @@
-"""Tests for slow, stuck or concurrent runs: revoked access ends within a day, and few items are read
-twice.
-"""
+"""Tests for slow, stuck or concurrent runs: revoked access ends within a day, without rereading much."""
 
 from datetime import timedelta
 from itertools import pairwise

@@ -1,6 +1,4 @@
-"""Tests for a run with sub-agents whose worker dies at any append: readers receive the state in the
-journal.
-"""
+"""Tests for runs with sub-agents whose worker dies at any append: readers see the journal's state."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator

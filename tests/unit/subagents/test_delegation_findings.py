@@ -1,6 +1,4 @@
-"""Tests for findings of sub-agents in the prompt, where they are data, and web results shown as plain
-links.
-"""
+"""Tests for findings of sub-agents as data in the prompt, and for web results as plain links."""
 
 from xml.etree import ElementTree
 

@@ -1,6 +1,4 @@
-"""Tests for showing sub-agents during and after a run, and for removing them with rights, runs and
-threads.
-"""
+"""Tests for showing sub-agents during and after a run, and for removing their data."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

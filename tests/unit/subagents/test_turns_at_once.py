@@ -1,6 +1,4 @@
-"""Tests for two concurrent attempts at a turn, as after a host recovers from a presumed crash: the later
-wins.
-"""
+"""Tests for two concurrent attempts at a turn, as after a presumed crash: the later attempt wins."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -1,6 +1,4 @@
-"""Tests for chat conversations with fake services: questions, threads, commands, ratings and several
-users.
-"""
+"""Tests for chats with fake services: questions, threads, commands, ratings and several users."""
 
 import pytest
 
