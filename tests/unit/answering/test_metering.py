@@ -24,7 +24,7 @@ from tests.world import ANNA, corpus_services, plan
 from tests.world import Model as Scripted
 
 LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
-PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
+PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # counts as 100 tokens
 MESSAGES = (Message(role="system", text=PROMPT.system), Message(role="user", text=PROMPT.user))
 
 

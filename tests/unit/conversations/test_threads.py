@@ -93,7 +93,7 @@ async def test_an_older_turn_is_replaced_with_all_that_followed_it() -> None:
     await run_to_end(newer.run_id, services)
     next_one = await ask(services, "Until when?", thread)
     assert questions(next_one) == [first.question, "Why is that?"]
-    # An earlier version can be replaced too.
+    # An earlier version of a turn can also be replaced.
     third = await begin_run(again, ANNA, services)
     assert questions(third) == [first.question]
     shown = (await read_messages(thread, ANNA, services, 20)).messages

@@ -285,7 +285,7 @@ async def test_five_new_files_fit_a_question(
     thread_id = await new_thread(anna)
     for number in range(MAX_FILES_AT_ONCE):
         await add(anna, thread_id, f"notes-{number}.md")
-    await add(anna, thread_id, "notes-0.md")  # again
+    await add(anna, thread_id, "notes-0.md")  # added again
     too_many = {"file": ("more.md", NOTES)}
     refused = await anna.post(f"/threads/{thread_id}/files", files=too_many)
     assert problem_of(refused) == (409, "ConflictError")

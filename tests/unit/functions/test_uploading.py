@@ -251,7 +251,7 @@ async def test_every_reader_sees_who_published_a_document_as_the_identity_provid
     seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")
     assert seen.json()["published_by"] == "Anna (1) Source: b.md"
     assert seen.json()["owner_id"] is None
-    # A token without a name changes nothing.
+    # A token without a name keeps the stored name.
     again = await send(user("anna"), content=GUIDE + b" Always.")
     assert (await durable.run(), again.status_code) == (["ready"], 202)
     seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")

@@ -197,7 +197,7 @@ def test_labels_of_a_drawing_that_stand_apart_are_apart() -> None:
         *((3, 0, 90, "Oil"), (3, 400, 90, "15")),
     ]
     rows = [f"5\t1\t1\t1\t{row}\t1\t{left}\t{top}\t50\t12\t96\t{word}" for row, left, top, word in words]
-    drawn = "5\t1\t1\t1\t2\t1\t60\t0\t40\t60\t70\tOle]"  # an icon
+    drawn = "5\t1\t1\t1\t2\t1\t60\t0\t40\t60\t70\tOle]"  # an icon misread as a word
     recognised = read_table("\n".join(["level", *rows[:4], drawn, *rows[4:]]), (500, 100))
     assert recognised.labels == "Requests for\ndata\n\nReturns of\ndata\n\nOil 15"
 

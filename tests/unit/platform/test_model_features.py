@@ -9,7 +9,7 @@ from openai import APIStatusError
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.protocol import ALL_FEATURES, Feature
 
-# Wordings of OpenAI, Azure, OpenRouter, LM Studio, Ollama, vLLM, FastAPI, Gemini as their users report them.
+# Errors of OpenAI, Azure, OpenRouter, LM Studio, Ollama, vLLM, FastAPI and Gemini, as reported by users.
 REFUSALS: list[tuple[int, Any, Feature]] = [
     (
         400,

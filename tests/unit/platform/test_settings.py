@@ -430,7 +430,7 @@ async def test_without_a_key_document_intelligence_is_asked_with_the_identity() 
     await to.close()
 
 
-CONTRACT = {  # contracts.md, section 4
+CONTRACT = {  # defaults in contracts.md, section 4
     "subagents_enabled": True,
     "subagents_max_per_request": 2,
     "subagents_max_recursion_depth": 1,

@@ -120,7 +120,7 @@ KNOWN = ("harbour", "handbook", "plan", "wartungsbericht", "2024")
         ("habour", "harbour"),
         ("hadnbook", "handbook"),
         ("wartungsbreicth", "wartungsbericht"),
-        ("arbour", None),  # the first letter counts
+        ("arbour", None),  # the first letter must match
         ("plane", None),  # too short to be sure
         ("2023", None),  # a number is never a slip
         ("hbuor", None),

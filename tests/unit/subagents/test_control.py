@@ -17,7 +17,7 @@ NOW = datetime.now(UTC)
 
 
 def tasks(*names: str) -> dict[str, datetime]:
-    return dict.fromkeys(names or ("a",), datetime.now(UTC) + timedelta(seconds=15))  # NOW may be long ago
+    return dict.fromkeys(names or ("a",), datetime.now(UTC) + timedelta(seconds=15))  # NOW may be in the past
 
 
 def done(name: str = "a") -> SubagentEnd:

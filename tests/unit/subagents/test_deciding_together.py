@@ -35,7 +35,7 @@ class UntouchedControl(InMemoryControlStore):
 
 
 def leases(count: int, *, begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
-    expires_at = datetime.now(UTC) + timedelta(hours=1)  # these are made long before their test begins
+    expires_at = datetime.now(UTC) + timedelta(hours=1)  # created long before the test runs
     return tuple(Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=begun) for n in range(count))
 
 

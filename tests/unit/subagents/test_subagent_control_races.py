@@ -47,7 +47,7 @@ class SharedRow(RuleBasedStateMachine):
         self.now = NOW
         self.row = ControlState(revision="0")
         self.pending: dict[int, Pending] = {}
-        self.at_work: dict[str, datetime] = {}  # children that were granted, until their deadline
+        self.at_work: dict[str, datetime] = {}  # deadlines of the granted children
         self.children = 0
 
     @initialize(failures=st.integers(0, MIN_OUTCOMES))
