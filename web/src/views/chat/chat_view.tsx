@@ -84,7 +84,8 @@ function useFollowing(scroller: { current: HTMLDivElement | null }, thread: stri
     return () => observer.disconnect();
   }, [thread]);
   const onScroll = () => {
-    const element = scroller.current!;
+    const element = scroller.current;
+    if (!element) return; // the last event of a view that has just been left
     const isUp = element.scrollTop < last.current - 1;
     last.current = element.scrollTop;
     const isEnd = isNearEnd(element);
