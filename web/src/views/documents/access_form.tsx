@@ -7,7 +7,7 @@ import { notify, wordsOf } from "../../stores/notices";
 import { audiences, labelOf, loadNames, nameOfPrincipal, ownAudiences, searchDirectory } from "../../stores/audiences";
 import { me } from "../../stores/session";
 import { t } from "../../words/words";
-import { isOutdated, readKnown, saveKnown, type Known } from "./document_panel";
+import { saveKnown, type Known } from "./document_panel";
 
 const SEARCH_DELAY_MS = 200;
 const DOUBLE_CLICK_MS = 600;
@@ -21,13 +21,12 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
   const save = async (next: readonly string[]) => {
     try {
       const isSame = (now: DocumentDetail) => now.acl?.join("\n") === acl.join("\n");
-      onChange(await saveKnown("PUT", "/access", { acl: next }, known, isSame));
+      onChange(await saveKnown(known, { method: "PUT", path: "/access", body: { acl: next }, isSame, onConflict: onChange }));
       setError("");
       notify(t("saved"));
       return true;
     } catch (failed) {
       setError(wordsOf(failed));
-      if (isOutdated(failed)) onChange(await readKnown(detail.doc_id));
       return false;
     }
   };

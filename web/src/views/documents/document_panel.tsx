@@ -27,32 +27,34 @@ async function knownOf(response: Response): Promise<Known> {
   return { detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" };
 }
 
+interface Change {
+  method: "PATCH" | "PUT";
+  /** The path below the document's URL. */
+  path: string;
+  body: unknown;
+  /** Whether the fields to be replaced have the same values in the current version as in the known one. */
+  isSame(now: DocumentDetail): boolean;
+  /** Receives the current version if the fields differ. */
+  onConflict(now: Known): void;
+}
+
 /**
- * Sends a change of a document. If the document has changed since it was read, but not the fields that this change
- * replaces (`isSame`), e.g. because its ingestion has ended, sends it again.
+ * Changes a document. If the document has changed since it was read, but not the fields to be replaced, for example
+ * because its ingestion has ended, sends the change again with the new ETag.
  */
-export async function saveKnown(
-  method: string,
-  path: string,
-  body: unknown,
-  known: Known,
-  isSame: (now: DocumentDetail) => boolean,
-): Promise<Known> {
-  const url = `/api/documents/${known.detail.doc_id}`;
-  const save = async (etag: string) => knownOf(await send(method, url + path, { body, headers: { "if-match": etag } }));
+export async function saveKnown(known: Known, { method, path, body, isSame, onConflict }: Change): Promise<Known> {
+  const docId = known.detail.doc_id;
+  const save = async (etag: string) =>
+    knownOf(await send(method, `/api/documents/${docId}${path}`, { body, headers: { "if-match": etag } }));
   try {
     return await save(known.etag);
   } catch (failed) {
-    if (!isOutdated(failed)) throw failed;
-    const now = await readKnown(known.detail.doc_id);
-    if (!isSame(now.detail)) throw failed;
-    return save(now.etag);
+    if (!(failed instanceof CallError && failed.status === 412)) throw failed;
+    const now = await readKnown(docId);
+    if (isSame(now.detail)) return save(now.etag);
+    onConflict(now);
+    throw failed;
   }
-}
-
-/** Whether a change was refused because the document has changed since it was read. */
-export function isOutdated(failed: unknown): boolean {
-  return failed instanceof CallError && failed.status === 412;
 }
 
 const rowOf = (docId: string) => document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`);

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { DocumentDetail } from "../../api/types";
 import { notify, wordsOf } from "../../stores/notices";
 import { languageName, t } from "../../words/words";
-import { isOutdated, readKnown, saveKnown, type Known } from "./document_panel";
+import { saveKnown, type Known } from "./document_panel";
 
 const FIELDS = ["title", "document_type", "author", "department", "language", "tags"] as const;
 type Field = (typeof FIELDS)[number];
@@ -37,7 +37,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
     try {
       // Other fields, e.g. the access list, may have changed since.
       const isSame = (now: DocumentDetail) => FIELDS.every((field) => valuesOf(now)[field] === kept[field]);
-      const next = await saveKnown("PATCH", "", body, base, isSame);
+      const next = await saveKnown(base, { method: "PATCH", path: "", body, isSame, onConflict: setBase });
       setBase(next);
       setValues(valuesOf(next.detail));
       setError("");
@@ -45,7 +45,6 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
       notify(t("saved"));
     } catch (failed) {
       setError(wordsOf(failed));
-      if (isOutdated(failed)) setBase(await readKnown(base.detail.doc_id));
     }
   };
   return (
