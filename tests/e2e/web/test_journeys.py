@@ -129,6 +129,7 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
     )  # not an image, and larger than MAX_UPLOAD_BYTES
     with opened(browser, stack.base_url, path="/?view=documents") as watched:
         page = watched.page
+        page.wait_for_selector(".upload")  # before it, the page may not listen for drops yet
         devtools = page.context.new_cdp_session(page)
         dropped = {"items": [], "files": [str(tmp_path / "drop")], "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):
