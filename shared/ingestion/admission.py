@@ -7,6 +7,7 @@ that died, places that weren't released, and documents whose pause is over.
 
 import secrets
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 from shared.documents.ids import ingestion_id
@@ -18,7 +19,7 @@ from shared.platform.errors import ConflictError, DependencyError
 from shared.platform.instances import Instances, is_at_work
 from shared.platform.names import INGESTIONS_QUEUE
 from shared.platform.telemetry import get_logger
-from shared.platform.tracing import link_to
+from shared.platform.tracing import link_to, root
 
 WATCH_S = 5.0
 # A watch without a message for this long counts as lost and is started again.
@@ -54,7 +55,9 @@ class Admissions:
             GroundworkError: a service failed. The watch admits the documents later.
         """
         for place in await self._fill({leaving}):
-            await self._start(place)
+            # The next document isn't part of the work that released the place, so it gets its own trace.
+            with root("start_ingestion", "internal") if leaving else nullcontext():
+                await self._start(place)
 
     async def look(self, token: str = "") -> None:
         """Check every document that has a place, restart executions that died, and assign free places to

@@ -1,6 +1,7 @@
 """Tests for admission: every queued document is ingested, even if processes die."""
 
 import asyncio
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +20,13 @@ from shared.ingestion.task import fresh_state, request_ingestion
 from shared.platform.errors import ConflictError
 from shared.platform.instances import Instances
 from shared.platform.names import INGESTIONS_QUEUE
+from shared.platform.tracing import TraceLink, context_of, root, traceparent
 from shared.wiring import Services
 from tests.fakes.services import fake_services
 from tests.fakes.table import InMemoryTable
+from tests.tracing_fixture import Recorded, recorded, start_recording
 
+__all__ = ["recorded", "start_recording"]
 _STATUS = df.OrchestrationRuntimeStatus
 
 
@@ -31,6 +35,7 @@ class Host:
 
     def __init__(self) -> None:
         self.running: list[str] = []
+        self.payloads: dict[str, Any] = {}
         self.starts = 0
 
     async def get_status(self, instance: str) -> Any:
@@ -41,6 +46,7 @@ class Host:
         if instance in self.running:
             raise Exception("It runs.")  # noqa: TRY002 - what the SDK raises
         self.running.append(instance)
+        self.payloads[instance] = payload
         self.starts += 1
         return instance
 
@@ -108,6 +114,25 @@ async def test_a_thousand_documents_are_in_progress_a_few_at_a_time_and_all_end(
         done.add(name)
     assert done == {*names}
     assert host.starts == 1000
+
+
+@pytest.mark.parametrize("is_traced", [True, False], ids=["traced", "begun before the export"])
+async def test_a_document_that_takes_over_a_place_has_its_own_trace(
+    services: Services, host: Host, recorded: Recorded, *, is_traced: bool
+) -> None:
+    for number in range(PLACES):
+        await add(services, f"bulk/{number}.txt")
+    await admissions(services, host).admit()
+    first, running = (await places(services))[0], {*host.running}
+    await end(services, host, first)
+    with root("ingest close", "internal") if is_traced else nullcontext():
+        ended = context_of(traceparent())
+        await admissions(services, host).admit(leaving=document_id(first))
+    (started,) = {*host.running} - running
+    own = context_of(TraceLink.model_validate(host.payloads[started]["trace"]).own)
+    assert own.is_valid
+    assert own.trace_id != ended.trace_id
+    assert recorded.parent_of("start_ingestion") is None
 
 
 async def test_an_execution_that_died_is_started_again_by_the_watch(services: Services, host: Host) -> None:
