@@ -28,6 +28,7 @@ _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
 _LETTER_OR_CELL = re.compile(r"[^\W\d_]|\|")
 _LINE_BREAKS = ("<br>", "<br/>", "<br />")
 _HARMLESS_AFTER_LESS_THAN = re.compile(r"[\s\d=]")
+_JOINING = ("&", "`", "~")
 _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
 
 
@@ -310,11 +311,16 @@ class ReaderText:
         if _NUMBER.fullmatch(label[1]):
             blank = " " if self._tail.endswith("]") else ""
             return self._shown(f"{blank}({label[1].strip()})"), end
-        return (
-            self._open_bracket(label.start())
-            if end == label.end()
-            else (self._read(label[1], at_end=True), end)
-        )
+        return self._open_bracket(label.start()) if end == label.end() else (self._link_text(label[1]), end)
+
+    def _link_text(self, label: str) -> str:
+        """Sanitise the label of a link whose brackets and target are removed. Spaces in their place keep the
+        text before and after them from forming an entity, a code span or a fence.
+        """
+        is_joined = self._tail.endswith("&") or (self._tail.endswith("~") and label.startswith("~"))
+        before = self._shown(" ") if is_joined else ""
+        text = self._read(label, at_end=True)
+        return before + text + (self._shown(" ") if self._tail.endswith(_JOINING) else "")
 
     def _open_bracket(self, start: int) -> Shown:
         return self._shown(

@@ -137,6 +137,24 @@ def test_cuts_anywhere_change_nothing(text: str, cuts: list[int]) -> None:
     assert shown(text, cuts) == shown(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`[x](https://e)`[](u)`", "`[x](https://e)` `"),  # else the code span would not end
+        ("``[](u)`\n[x](https://e)\n", "`` `\nx\n"),
+        ("[~~](u)~\n[x](https://e)\n~~~\n[y](https://e)\n", "~~ ~\nx\n~~~\n[y](https://e)\n"),
+        ("~~[~](u)\n[x](https://e)\n~~~\n[y](https://e)\n", "~~ ~ \nx\n~~~\n[y](https://e)\n"),
+        ("&[](u)#91;1]", "& #91;1]"),
+        ("&[#91;](u)1]", "& #91;1]"),
+        ("[&](u)#91;1]", "& #91;1]"),
+        ("a[](u)b", "ab"),
+    ],
+)
+def test_a_removed_target_joins_nothing(text: str, expected: str) -> None:
+    assert shown(text) == expected
+    assert live_tokens(expected) == []
+
+
 @given(st.lists(PARTS, max_size=25).map("".join))
 def test_no_reader_of_markdown_sees_a_link_a_picture_or_html(text: str) -> None:
     assert live_tokens(shown(text)) == []
