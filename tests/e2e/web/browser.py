@@ -27,7 +27,7 @@ from playwright.sync_api import (
 )
 
 from scripts.web_build import WEB, build
-from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.stack_client import HANG_GUARD_S, eventually
 from tests.e2e.teams.browser import find_chromium
 
 REPORT = "WEB_CHECK_OUT"  # contains the path to which measurements are written
@@ -88,6 +88,27 @@ def launched() -> Iterator[Browser]:
 
 def _launch(playwright: Playwright, executable: str) -> Browser:
     return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+
+
+def drop(page: Page, *paths: Path) -> None:
+    """Drag files or folders over the page until it shows that they may be dropped, and drop them.
+
+    Chromium ignores a drag over a page that it hasn't painted yet.
+    """
+    devtools = page.context.new_cdp_session(page)
+    files = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+
+    def drag(kind: str) -> None:
+        devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 300, "data": files})
+
+    def is_over() -> bool:
+        drag("dragOver")
+        return page.locator(".drop-target").is_visible()
+
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drag("dragEnter")
+    eventually(is_over, "a page that takes files")
+    drag("drop")
 
 
 @contextmanager

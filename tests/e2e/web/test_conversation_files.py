@@ -8,14 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 from azure.storage.blob import ContainerClient
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from shared.documents.ids import files_of_thread
 from shared.platform.names import DOCUMENTS
 from tests.e2e.stack_client import eventually
-from tests.e2e.web.browser import answer_text, answered, ask, opened
+from tests.e2e.web.browser import answer_text, answered, ask, drop, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 QUESTION = "How much does the quetzal press weigh?"
@@ -30,13 +30,6 @@ PASTE = """([name, type, text]) => {
 def client_of(stack: LocalStack) -> httpx.Client:
     headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
     return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=60)
-
-
-def drop(page: Page, *paths: Path) -> None:
-    devtools = page.context.new_cdp_session(page)
-    dropped = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
-    for kind in ("dragEnter", "dragOver", "drop"):
-        devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 300, "data": dropped})
 
 
 @pytest.mark.parametrize(("width", "locale"), [(1440, "en-GB"), (390, "de-DE")])

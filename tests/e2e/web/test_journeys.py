@@ -11,7 +11,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN
 from tests.e2e.stack_client import eventually, put_in_workspace
 from tests.e2e.test_documents import send, until_ended
-from tests.e2e.web.browser import answer_text, answered, ask, opened
+from tests.e2e.web.browser import answer_text, answered, ask, drop, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 FACT = "What is the maximum operating pressure of the Heron 400?"
@@ -129,11 +129,7 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
     )  # not an image, and larger than MAX_UPLOAD_BYTES
     with opened(browser, stack.base_url, path="/?view=documents") as watched:
         page = watched.page
-        page.wait_for_selector(".upload")  # before it, the page may not listen for drops yet
-        devtools = page.context.new_cdp_session(page)
-        dropped = {"items": [], "files": [str(tmp_path / "drop")], "dragOperationsMask": 1}
-        for kind in ("dragEnter", "dragOver", "drop"):
-            devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 400, "y": 300, "data": dropped})
+        drop(page, tmp_path / "drop")
         expect(page.locator(".uploads [data-state=sent]")).to_have_count(2)
         page.click("table.documents a >> text=Omega notes")
         doc_id = page.url.rpartition("doc=")[2]
