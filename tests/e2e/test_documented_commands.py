@@ -83,6 +83,7 @@ def test_the_tutorial_works_as_it_is_written(stack: LocalStack, tmp_path: Path) 
         assert [word for word in words if word not in output] == [], f"{name}: {output}"
 
 
+@pytest.mark.nightly  # starts a second stack
 def test_the_tutorial_connects_a_model(stack: LocalStack, tmp_path: Path) -> None:
     """Check that the variables in the tutorial suffice to connect a model endpoint, which is the local model
     server.

@@ -27,7 +27,8 @@ def shop(stack: SharedStack) -> Iterator[LocalStack]:
 
 
 @pytest.mark.parametrize(
-    ("width", "locale", "kind"), [(320, "de-DE", "Datenbank"), (1440, "en-GB", "database")]
+    ("width", "locale", "kind"),
+    [(320, "de-DE", "Datenbank"), pytest.param(1440, "en-GB", "database", marks=pytest.mark.nightly)],
 )
 def test_a_database_shows_its_rows_and_its_sql(
     shop: LocalStack, browser: Browser, width: int, locale: str, kind: str

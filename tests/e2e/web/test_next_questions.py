@@ -11,7 +11,7 @@ FACT = "What is the maximum operating pressure of the Heron 400?"
 GERMAN_FACT = "Wann muss die Membran der Kestrel 120 ersetzt werden?"
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.nightly)])
 def test_a_next_question_is_put_into_the_composer_and_not_sent(
     width: int, stack: LocalStack, browser: Browser
 ) -> None:

@@ -18,7 +18,7 @@ def _width(picture: Locator) -> float:
     return box["width"]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: int) -> None:
     with opened(browser, stack.base_url, width=width) as watched:
         page = watched.page

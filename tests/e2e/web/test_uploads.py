@@ -107,7 +107,7 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
     _delete_all(stack, set(kept))
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.nightly)])
 def test_each_file_tells_what_became_of_it(
     stack: LocalStack, browser: Browser, tmp_path: Path, width: int
 ) -> None:
