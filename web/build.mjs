@@ -8,7 +8,17 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 /** Options of the lexer that the page never changes. As constants they let the minifier drop unused code. */
-const OPTIONS = { pedantic: "!1", gfm: "!0", breaks: "!1", silent: "!1", extensions: "(void 0)" };
+const OPTIONS = { pedantic: "!1", gfm: "!0", breaks: "!1", silent: "!1", extensions: "(void 0)", hooks: "(void 0)" };
+
+/** The lexer's rules for options that are off: of blocks, of spans, and the expressions that only these need. */
+const UNUSED = [/pedantic:(\w+)\},/, /breaks:(\w+),pedantic:(\w+)\}/, /emStrongLDelim:(\w+),emStrongRDelimAst:(\w+),emStrongRDelimUnd:(\w+),link:/];
+
+/** Replaces the rules that the lexer never uses with `false`, so that the minifier drops them. */
+function withoutUnused(lexer) {
+  const names = UNUSED.flatMap((pattern) => pattern.exec(lexer)?.slice(1) ?? []);
+  if (names.length !== 6) throw new Error("marked has other rules: adapt UNUSED");
+  return names.reduce((text, name) => text.replace(new RegExp(`,${name}=(?=\\{\\.{3}|\\w+\\()`), `,${name}=!1&&`), lexer);
+}
 
 /** Leaves out marked's renderers and parser, a fifth of it: the page renders tokens itself. */
 const lexerOnly = {
@@ -19,7 +29,7 @@ const lexerOnly = {
       const end = text.search(/var \w+=class\{options;parser;/); // the first class after the lexer
       const lexer = /(\w+) as Lexer/.exec(text)?.[1];
       if (end < 0 || !lexer) throw new Error("marked has another layout: adapt lexerOnly");
-      const code = Object.entries(OPTIONS).reduce((all, [name, value]) => all.replaceAll(`this.options.${name}`, value), text.slice(0, end));
+      const code = Object.entries(OPTIONS).reduce((all, [name, value]) => all.replaceAll(`this.options.${name}`, value), withoutUnused(text.slice(0, end)));
       return { contents: `${code}export{${lexer} as Lexer};` };
     }),
 };
