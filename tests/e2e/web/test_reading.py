@@ -52,6 +52,30 @@ def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: in
         expect(page.locator(".markdown .chip").first).to_be_focused()
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_zoom_buttons_stay_while_a_page_is_scrolled(
+    stack: LocalStack, browser: Browser, width: int
+) -> None:
+    with opened(browser, stack.base_url, width=width) as watched:
+        page = watched.page
+        ask(page, FACT)
+        answered(page)
+        page.click(".markdown .chip >> nth=0")
+        page.click("[aria-label='Full width']")
+        page.wait_for_selector(".page-picture .mark")
+        for _ in range(3):
+            page.click("[aria-label=Enlarge]")
+        page.locator(".source .pages").scroll_into_view_if_needed()
+        expect(page.locator(".panel-title")).not_to_be_in_viewport()
+        reduce = page.locator("[aria-label=Reduce]")
+        expect(reduce).to_be_in_viewport(ratio=1)
+        before = _width(page.locator(".page-picture"))
+        reduce.click()
+        assert _width(page.locator(".page-picture")) == pytest.approx(before * 2 / 3, rel=0.02)
+        expect(page.locator(".page-picture .mark").first).to_be_in_viewport()
+        assert watched.axe() == []
+
+
 def test_a_figure_leads_to_its_page(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
