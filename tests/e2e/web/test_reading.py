@@ -6,6 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from tests.e2e.stack_client import client_of
+from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import answered, ask, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -101,3 +104,19 @@ def test_a_document_begins_with_a_preview_and_is_edited_on_request(
         page.click("table.documents a >> text=Heron 400: Installation Guide")
         expect(page.locator(".preview .page-picture.there")).to_be_visible()
         expect(page.locator(".metadata input")).to_have_count(0)
+
+
+def test_a_tiny_document_shows_its_text_once(stack: LocalStack, browser: Browser) -> None:
+    words = "The theta clamp opens at 3.2 bar."
+    with client_of(stack, ANNA) as anna:
+        doc_id = send(anna, "theta-clamp.txt", words.encode())["doc_id"]
+        assert until_ended(anna, doc_id)["status"] == "ready"
+        assert anna.get(f"/documents/{doc_id}").json()["summary_brief"] == words
+        with opened(browser, stack.base_url, path="/?view=documents") as watched:
+            page = watched.page
+            page.click("table.documents a >> text=theta-clamp.txt")
+            expect(page.locator(".preview")).to_contain_text(words)
+            expect(page.locator(".source").get_by_text(words)).to_have_count(1)
+            page.click("table.documents a >> text=Onboarding Guide")
+            expect(page.locator(".source-body > p", has_text="This guide tells")).to_be_visible()
+        anna.delete(f"/documents/{doc_id}")

@@ -1,7 +1,7 @@
 // One document: status, summary, metadata, access list and actions.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CallError, change, send } from "../../api/request";
-import type { DocumentDetail } from "../../api/types";
+import type { DocumentDetail, PageView } from "../../api/types";
 import { Confirm } from "../../parts/dialog";
 import { go, turn } from "../../routes";
 import { leaveThread, NO_SCOPE, scope } from "../../stores/chat";
@@ -99,8 +99,16 @@ interface Props {
   onReload(): void;
 }
 
+const SHORT_CHARS = 500; // about as long as a summary
+
+/** Whether the preview shows a document's whole text and is so short that the summary would repeat it. */
+function isShort({ page_count, picture, elements }: PageView): boolean {
+  return page_count === 1 && !picture && elements.reduce((sum, { text }) => sum + text.length, 0) <= SHORT_CHARS;
+}
+
 function Detail({ known, onChange, onReload }: Props) {
   const { detail } = known;
+  const [hasSummary, setSummary] = useState(detail.status !== "ready"); // otherwise once the preview is loaded
   const changed = (next: Known) => {
     onChange(next);
     void loadDocuments().catch(() => {});
@@ -116,9 +124,9 @@ function Detail({ known, onChange, onReload }: Props) {
       <div>
         <Status document={detail} />
       </div>
-      {detail.status === "ready" && <Preview docId={detail.doc_id} />}
+      {detail.status === "ready" && <Preview docId={detail.doc_id} onRead={(page) => setSummary(!page || !isShort(page))} />}
       <Actions detail={detail} onReload={onReload} />
-      {(detail.summary_standard || detail.summary_brief) && <p>{detail.summary_standard || detail.summary_brief}</p>}
+      {hasSummary && (detail.summary_standard || detail.summary_brief) && <p>{detail.summary_standard || detail.summary_brief}</p>}
       {detail.access_via.length > 0 && (
         <p class="small quiet">
           {t("readableBy")} {detail.access_via.map((one) => tOf("via", one)).join(", ")}
@@ -133,11 +141,11 @@ function Detail({ known, onChange, onReload }: Props) {
   );
 }
 
-function Preview({ docId }: { docId: string }) {
+function Preview({ docId, onRead }: { docId: string; onRead(page: PageView | null): void }) {
   const [page, setPage] = useState(1);
   return (
     <section class="preview" aria-label={t("preview")}>
-      <PageReader docId={docId} page={page} onPage={setPage} />
+      <PageReader docId={docId} page={page} onPage={setPage} onRead={onRead} />
     </section>
   );
 }

@@ -44,17 +44,20 @@ interface Props {
   page: number;
   onPage(page: number): void;
   hasTitle?: boolean;
+  /** Receives each page, or null if it can't be read. */
+  onRead?(page: PageView | null): void;
 }
 
 /** Shows the picture of a page, or its text if there is none. */
-export function PageReader({ docId, page, onPage, hasTitle = false }: Props) {
+export function PageReader({ docId, page, onPage, hasTitle = false, onRead }: Props) {
   const [view, setView] = useState<PageView | null>(null);
   const [error, setError] = useState("");
   useEffect(() => {
     const leaving = new AbortController();
+    const show = (found: PageView | null, failure = "") => (setView(found), setError(failure), onRead?.(found));
     read<PageView>(`/api/documents/${docId}/pages/${page}?words=true`, { signal: leaving.signal }).then(
-      (read) => (setView(read), setError("")),
-      (failed) => leaving.signal.aborted || (setView(null), setError(wordsOf(failed, "error.noDocument"))),
+      (found) => show(found),
+      (failed) => leaving.signal.aborted || show(null, wordsOf(failed, "error.noDocument")),
     );
     return () => leaving.abort();
   }, [docId, page]);
