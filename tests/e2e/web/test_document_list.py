@@ -209,6 +209,41 @@ def test_the_list_is_visible_without_scrolling(stack: LocalStack, browser: Brows
         page.unroute_all(behavior="ignoreErrors")
 
 
+def _with_types(route: Route) -> None:
+    """Report types that occur often enough to be offered as filters."""
+    types = [{"value": value, "count": 3} for value in ("report", "price_list", "blueprint")]
+    route.fulfill(json={**route.fetch().json(), "document_type": types})
+
+
+def test_document_types_are_shown_in_the_readers_language(
+    stack: LocalStack, browser: Browser, contracts: dict[str, str]
+) -> None:
+    with client_of(stack, ANNA) as anna:
+        unknown = f"/documents/{contracts[NAMES[0]]}"
+        anna.patch(unknown, json={"document_type": "blueprint"}).raise_for_status()
+        eventually(lambda: anna.get(unknown).json()["document_type"] == "blueprint", "the corrected type")
+    path = "/?view=documents"
+    with opened(browser, stack.base_url, path=path, width=1600, locale="de-DE") as watched:
+        page = watched.page
+        page.route("**/api/documents/facets*", _with_types)
+        page.reload()
+        rows = page.locator("table.documents tbody tr")
+        expect(rows.filter(has_text="annual-report-2024").locator("td").nth(1)).to_have_text("Bericht")
+        expect(rows.filter(has_text="price-list-2025").locator("td").nth(1)).to_have_text("Preisliste")
+        expect(rows.filter(has_text=NAMES[0]).locator("td").nth(1)).to_have_text("blueprint")
+        page.click(".facet-toggle")
+        for name in ("Preisliste", "blueprint"):
+            expect(page.locator(".facet .facet-value", has_text=name)).to_have_count(1)
+        page.locator(".facet .facet-value", has_text="Bericht").click()
+        expect(rows).to_have_count(2)
+        assert "document_type=report" in page.url
+        page.click("table.documents a >> text=annual-report-2024.pdf")
+        kind = page.locator(".metadata .field", has_text="Art")
+        expect(kind.locator("bdi")).to_have_text("Bericht")
+        assert watched.axe() == []
+        page.unroute_all(behavior="ignoreErrors")
+
+
 def test_a_long_list_begins_with_a_screenful(stack: LocalStack, browser: Browser) -> None:
     listed = _listed(60)
     with opened(browser, stack.base_url) as watched:

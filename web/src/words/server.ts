@@ -8,6 +8,11 @@ export function translationOf(table: keyof Codes, code: string, english: string)
   return Object.hasOwn(known, code) ? known[code]! : english;
 }
 
+/** Returns the name of a document type, which the API gives as an English noun such as `price_list`. */
+export function typeName(type: string): string {
+  return translationOf("TYPES", type.replaceAll(" ", "_"), type.replaceAll("_", " "));
+}
+
 /** Marks the API's English texts for screen readers if the page is in another language. */
 export function inEnglish(): { lang?: string } {
   return language.value === "en" ? {} : { lang: "en" };

@@ -4,10 +4,11 @@ import type { Clarification as Ask, ClarificationOption as Option } from "../../
 import { cancel, choose, draft } from "../../stores/chat";
 import { useLabels } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
+import { translationOf } from "../../words/server";
 import { dateTime, day, t } from "../../words/words";
 
 function detailsOf({ details = [], date }: Option): string[] {
-  const shown = details.map((one) => (/^\d{4}-\d\d-\d\d$/.test(one) ? day(one) : one));
+  const shown = details.map((one) => (/^\d{4}-\d\d-\d\d$/.test(one) ? day(one) : translationOf("TYPES", one, one)));
   return date ? [...shown, `${t("added")}: ${day(date)}`] : shown;
 }
 

@@ -29,8 +29,10 @@ import { labelsOfListed } from "../../stores/namesakes";
 import { attempt } from "../../stores/notices";
 import { loadNames, nameOfPrincipal } from "../../stores/audiences";
 import { me } from "../../stores/session";
-import { day, languageName, t } from "../../words/words";
+import { typeName } from "../../words/server";
+import { day, t } from "../../words/words";
 import { FailedFiles } from "./failed_files";
+import { shownValue } from "./metadata_form";
 import { ProjectTree } from "./project_tree";
 import { SelectionBar } from "./selection_bar";
 import { Advice, reasonOf, State } from "./status";
@@ -125,7 +127,7 @@ function offeredOf(facet: Facet, values: Counted): Counted {
 function FacetValue({ facet, value, count }: { facet: Facet; value: string; count?: number }) {
   return (
     <button type="button" class="facet-value" aria-pressed={filters.value[facet]?.includes(value) ?? false} onClick={() => toggleFilter(facet, value)}>
-      <bdi>{facet === "language" ? languageName(value) : value}</bdi> <span class="quiet">{count}</span>
+      <bdi>{shownValue(facet, value)}</bdi> <span class="quiet">{count}</span>
     </button>
   );
 }
@@ -285,7 +287,7 @@ function Row({ document, label, columns }: RowProps) {
         {phaseOf(document) === "failed" && <small class="danger-text">{reasonOf(document).text}</small>}
         {isUnsearchable(document) && <Advice document={document} />}
       </th>
-      <td>{document.document_type?.replaceAll("_", " ")}</td>
+      <td>{typeName(document.document_type ?? "")}</td>
       {columns.project && <td>{document.project_id}</td>}
       {columns.owner && <td>{ownerOf(document) || "–"}</td>}
       <td>

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { DocumentDetail } from "../../api/types";
 import { notify, wordsOf } from "../../stores/notices";
+import { typeName } from "../../words/server";
 import { languageName, t } from "../../words/words";
 import { saveKnown, type Known } from "./document_panel";
 
@@ -14,8 +15,10 @@ function valuesOf(detail: DocumentDetail): Values {
   return Object.fromEntries(FIELDS.map((field) => [field, text(field)])) as Values;
 }
 
-function shownValue(field: Field, value: string): string {
-  return (field === "language" && value ? languageName(value) : value) || "–";
+/** Returns a value of a document's metadata in the page's language. */
+export function shownValue(field: string, value: string): string {
+  if (!value) return "–";
+  return field === "language" ? languageName(value) : field === "document_type" ? typeName(value) : value;
 }
 
 function sent(field: Field, value: string): unknown {
@@ -62,7 +65,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
             <bdi>{shownValue(field, values[field])}</bdi>
           )}
           {base !== known && kept[field] !== start[field] && kept[field] !== values[field] && (
-            <small class="warning-text">{t("nowIs", { value: kept[field] || "–" })}</small>
+            <small class="warning-text">{t("nowIs", { value: shownValue(field, kept[field]) })}</small>
           )}
         </label>
       ))}
