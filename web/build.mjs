@@ -20,6 +20,17 @@ function withoutUnused(lexer) {
   return names.reduce((text, name) => text.replace(new RegExp(`,${name}=(?=\\{\\.{3}|\\w+\\()`), `,${name}=!1&&`), lexer);
 }
 
+/** Turns the lexer's table of expressions into variables, which the minifier can rename or drop. */
+function withVariables(lexer) {
+  const [, name, table] = /\b(\w+)=\{(codeRemoveIndent:.*?)\},\w+=\/\^\(\?:/s.exec(lexer) ?? [];
+  if (!table) throw new Error("marked has another table: adapt withVariables");
+  const variables = table.replace(/(^|,)(\w+):(?=\/|\w+=>|\w+\()/g, `$1${name}_$2=`);
+  return lexer
+    .replace(`${name}={${table}}`, () => variables)
+    .replace(`other:${name},`, "")
+    .replace(new RegExp(`(?:\\b[\\w.]+\\.other|\\b${name})\\.(?=\\w)`, "g"), `${name}_`);
+}
+
 /** Leaves out marked's renderers and parser, a fifth of it: the page renders tokens itself. */
 const lexerOnly = {
   name: "lexer-only",
@@ -29,7 +40,8 @@ const lexerOnly = {
       const end = text.search(/var \w+=class\{options;parser;/); // the first class after the lexer
       const lexer = /(\w+) as Lexer/.exec(text)?.[1];
       if (end < 0 || !lexer) throw new Error("marked has another layout: adapt lexerOnly");
-      const code = Object.entries(OPTIONS).reduce((all, [name, value]) => all.replaceAll(`this.options.${name}`, value), withoutUnused(text.slice(0, end)));
+      const used = withVariables(withoutUnused(text.slice(0, end)));
+      const code = Object.entries(OPTIONS).reduce((all, [name, value]) => all.replaceAll(`this.options.${name}`, value), used);
       return { contents: `${code}export{${lexer} as Lexer};` };
     }),
 };

@@ -1,5 +1,6 @@
 // Markdown that grows: block by block it is what the whole text is; and places that point to sources.
 import assert from "node:assert/strict";
+import { resolve } from "node:path";
 import { test } from "node:test";
 import { createParser } from "eventsource-parser";
 import { Lexer } from "marked";
@@ -16,6 +17,20 @@ const TEXTS = [
   "Line\r\nbreak\r\n\r\n***\n\n<b onclick=alert(1)>x</b>\n\n![f](/api/documents/d/figures/f.png) (Source: a.pdf, S. 2)[1]\n\n* * *\n\n    code\n\nlast",
   "Setext\n===\n\n* a\n\n* b\n\n  c\n\n+ d\n\n~~~\nopen fence",
 ];
+
+/** Fragments that combine into every construct of the syntax, regular and broken. */
+const FRAGMENTS = [
+  "*", "**", "_", "__", "~", "~~", "`", "``", "[", "]", "(", ")", "!", "<a>", "</a>", "<b", "\n", "\n\n", "> ", "- ", "1. ", "# ", "    ", "\t", "|", "---",
+  "===", "a", " b ", "http://x.y", "www.a.b", "a@b.cd", "\\", "&amp;", "  \n", '"', "é", "<!--", "-->", "```", "[x]: http://a", "- [ ] ", "| a |\n| - |\n",
+];
+
+test("the lexer without its unused parts is the whole lexer", async () => {
+  const { Lexer: WholeLexer } = await import(resolve("node_modules/marked/lib/marked.esm.js")); // not bundled, so unchanged
+  let seed = 1;
+  const next = (below: number) => (seed = (seed * 48271) % 2147483647) % below;
+  const random = Array.from({ length: 5000 }, () => Array.from({ length: 3 + next(14) }, () => FRAGMENTS[next(FRAGMENTS.length)]).join(""));
+  for (const text of [...TEXTS, ...random]) assert.equal(JSON.stringify(Lexer.lex(text)), JSON.stringify(WholeLexer.lex(text)), text);
+});
 
 test("a text that grows character by character is lexed as the whole", () => {
   for (const text of TEXTS) {
