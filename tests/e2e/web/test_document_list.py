@@ -19,6 +19,7 @@ from tests.e2e.stack_client import client_of, eventually
 from tests.e2e.stack_services import services_of
 from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import answered, ask, measure, only_measured, opened
+from tests.e2e.web.test_links import READ
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 NAMES = ("lambda-contract-1.md", "lambda-contract-2.md", "lambda-contract-12.md")
@@ -153,6 +154,16 @@ def namesakes(stack: LocalStack) -> Iterator[list[str]]:
             anna.delete(f"/documents/{doc_id}")
 
 
+def _exports(page: Page) -> list[str]:
+    """Return the last answer as copied, without and with formatting, and as saved."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[aria-label='Copy with sources']")
+    expect(page.locator(".notice")).to_contain_text("Copied")
+    with page.expect_download() as download:
+        page.click("[aria-label='Save as Markdown']")
+    return [*page.evaluate(READ), download.value.path().read_text(encoding="utf-8")]
+
+
 def test_equal_names_are_told_apart_by_their_folders(
     stack: LocalStack, browser: Browser, namesakes: list[str]
 ) -> None:
@@ -177,6 +188,8 @@ def test_equal_names_are_told_apart_by_their_folders(
         expect(sources).to_have_count(2)
         for folder in ("2023", "2024"):
             expect(sources.filter(has_text=folder)).to_have_count(1)
+        for text in _exports(page):
+            assert set(re.findall(r"kappa-price.md, (\d+)", text)) == {"2023", "2024"}
         chip = sources.filter(has_text="2024").locator(".chip").first
         expect(chip).to_have_attribute("aria-label", re.compile("kappa-price.md, 2024"))
         chip.click()

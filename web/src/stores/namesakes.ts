@@ -41,16 +41,23 @@ const loaded = signal<Readonly<Record<string, DocumentView | null>>>({});
 /** Returns labels as `labelsOfListed`, for documents of which only the name is known. Their details are loaded
  *  only if names repeat. */
 export function useLabels(mentioned: readonly Mentioned[]): ReadonlyMap<string, string> {
-  const names = new Map(mentioned.filter(({ doc_id }) => doc_id).map(({ doc_id, filename }) => [doc_id, filename]));
-  const repeated = [...Map.groupBy(names.keys(), (id) => names.get(id)).values()].filter((ids) => ids.length > 1).flat();
+  const repeated = namesakesIn(mentioned);
   useEffect(() => {
     for (const id of repeated) if (!(id in loaded.value)) void load(id);
   }, [repeated.join()]);
-  if (!repeated.length) return NO_LABELS;
-  return labelsOfListed(repeated.flatMap((id) => loaded.value[id] ?? []));
+  return loadedLabels(mentioned);
 }
 
-const NO_LABELS: ReadonlyMap<string, string> = new Map();
+/** Returns the labels of `useLabels` that have been loaded, for use outside components. */
+export function loadedLabels(mentioned: readonly Mentioned[]): ReadonlyMap<string, string> {
+  return labelsOfListed(namesakesIn(mentioned).flatMap((id) => loaded.value[id] ?? []));
+}
+
+/** Returns the ids of the documents whose names repeat. */
+function namesakesIn(mentioned: readonly Mentioned[]): string[] {
+  const names = new Map(mentioned.filter(({ doc_id }) => doc_id).map(({ doc_id, filename }) => [doc_id, filename]));
+  return [...Map.groupBy(names.keys(), (id) => names.get(id)).values()].filter((ids) => ids.length > 1).flat();
+}
 
 async function load(id: string): Promise<void> {
   loaded.value = { ...loaded.value, [id]: null };

@@ -3,6 +3,7 @@
 import { Lexer } from "marked";
 import { send } from "../../api/request";
 import type { Citation, RunAnswer } from "../../api/types";
+import { loadedLabels } from "../../stores/namesakes";
 import { notify } from "../../stores/notices";
 import { docIdOf, pieces, places } from "../../text/citations";
 import { plainText } from "../../text/plain_text";
@@ -52,6 +53,7 @@ async function dataUriOf(path: string): Promise<string> {
 }
 
 export function asMarkdown(question: string, answer: RunAnswer): string {
+  const nameOf = namesIn(answer);
   const list = answer.citations.map((citation) => {
     const link = linkOf(citation);
     return `- [${citation.n}] ${link ? `[${nameOf(citation)}](<${link}>)` : nameOf(citation)}: ${quoted(citation)}`;
@@ -63,6 +65,7 @@ export function asMarkdown(question: string, answer: RunAnswer): string {
 /** Returns readable text: numbers in the text, names and links of the sources below it. */
 function asText(question: string, answer: RunAnswer): string {
   const { citations } = answer;
+  const nameOf = namesIn(answer);
   const links = new Set([...citations.map(linkOf), ...answer.figures.map((one) => pageLink(one.doc_id, one.page_number))]);
   const list = citations.map((citation) => {
     const quote = citation.sql ?? `“${citation.quote.replace(/^\| *| *\|$/gm, "")}”`;
@@ -72,7 +75,11 @@ function asText(question: string, answer: RunAnswer): string {
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-const nameOf = (citation: Citation) => [citation.filename, placeOf(citation)].filter(Boolean).join(", ");
+/** Returns a function that names the place of a citation. Documents with the same name get the page's labels. */
+function namesIn({ citations }: RunAnswer): (citation: Citation) => string {
+  const labels = loadedLabels(citations);
+  return (citation) => [citation.filename, labels.get(citation.doc_id), placeOf(citation)].filter(Boolean).join(", ");
+}
 
 /** Returns the text with references replaced by links; the source names are listed below it. */
 function portable(answer: RunAnswer): string {
