@@ -17,14 +17,14 @@ IN_AZURE = fake_settings(WEBSITE_SITE_NAME="groundwork")
 
 @pytest.fixture
 def directory() -> InMemoryDirectory:
-    found = InMemoryDirectory()
-    found.names = {"finance": frozenset({GROUP}), "all": frozenset({GROUP, OTHER})}
-    return found
+    fake_directory = InMemoryDirectory()
+    fake_directory.names = {"finance": frozenset({GROUP}), "all": frozenset({GROUP, OTHER})}
+    return fake_directory
 
 
 async def test_the_name_of_a_group_becomes_its_id(directory: InMemoryDirectory) -> None:
-    given = ("finance", OTHER, "org:t", "*", "Legal")
-    assert await with_ids(given, USER, directory, IN_AZURE) == (GROUP, *given[1:])
+    entries = ("finance", OTHER, "org:t", "*", "Legal")
+    assert await with_ids(entries, USER, directory, IN_AZURE) == (GROUP, *entries[1:])
 
 
 async def test_an_id_that_nobody_has_is_refused(directory: InMemoryDirectory) -> None:
@@ -44,8 +44,8 @@ WITH_LIST = fake_settings(LOCAL_DIRECTORY='[{"id": "anna", "name": "Anna"}]')
 
 
 async def test_a_listed_name_becomes_the_id_of_the_person() -> None:
-    given = ("Ben Okafor", "ben", "hr", "people", "*")
-    assert await with_ids(given, USER, LISTED, WITH_LIST) == ("ben", "ben", "hr", "people", "*")
+    entries = ("Ben Okafor", "ben", "hr", "people", "*")
+    assert await with_ids(entries, USER, LISTED, WITH_LIST) == ("ben", "ben", "hr", "people", "*")
 
 
 async def test_an_entry_of_the_list_so_far_stays_valid() -> None:

@@ -19,14 +19,14 @@ def in_azure(**others: Any) -> Any:
 
 
 def directory() -> InMemoryDirectory:
-    made = InMemoryDirectory({EVA: frozenset({FINANCE, AUDIT, ELSEWHERE})})
-    made.display_names = {FINANCE: "Finance", AUDIT: "audit", ELSEWHERE: "Not let in by the token"}
-    return made
+    fake_directory = InMemoryDirectory({EVA: frozenset({FINANCE, AUDIT, ELSEWHERE})})
+    fake_directory.display_names = {FINANCE: "Finance", AUDIT: "audit", ELSEWHERE: "Not let in by the token"}
+    return fake_directory
 
 
 async def test_groups_go_by_their_names_and_only_those_that_count() -> None:
-    found = (await audiences_of(USER, directory(), in_azure())).audiences
-    assert [(one.kind, one.principal, one.name) for one in found] == [
+    audiences = (await audiences_of(USER, directory(), in_azure())).audiences
+    assert [(one.kind, one.principal, one.name) for one in audiences] == [
         ("person", EVA, "Eva Lind"),
         ("group", AUDIT, "audit"),
         ("group", FINANCE, "Finance"),
@@ -39,8 +39,8 @@ async def test_groups_go_by_their_names_and_only_those_that_count() -> None:
 async def test_a_directory_that_fails_leaves_the_ids() -> None:
     failing = directory()
     failing.fails_with = DependencyError("The directory does not answer.")
-    found = (await audiences_of(USER, failing, in_azure())).audiences
-    assert [one.name for one in found if one.kind == "group"] == [FINANCE, AUDIT]
+    audiences = (await audiences_of(USER, failing, in_azure())).audiences
+    assert [one.name for one in audiences if one.kind == "group"] == [FINANCE, AUDIT]
 
 
 async def test_only_publishers_are_offered_what_opens_a_document_widely() -> None:
@@ -52,23 +52,23 @@ async def test_only_publishers_are_offered_what_opens_a_document_widely() -> Non
 
 
 async def test_a_guest_without_groups_shares_with_themselves_and_everyone() -> None:
-    asked = directory()
-    found = await audiences_of(UserContext(user_id=EVA), asked, in_azure())
-    assert [(one.kind, one.name) for one in found.audiences] == [("person", EVA), ("everyone", "*")]
-    assert asked.asked == []
+    fake_directory = directory()
+    result = await audiences_of(UserContext(user_id=EVA), fake_directory, in_azure())
+    assert [(one.kind, one.name) for one in result.audiences] == [("person", EVA), ("everyone", "*")]
+    assert fake_directory.asked == []
 
 
 async def test_outside_azure_nobody_is_asked_for_names() -> None:
-    asked = directory()
+    fake_directory = directory()
     user = USER.model_copy(update={"groups": ("hr",)})
-    found = await audiences_of(user, asked, fake_settings())
-    assert ("group", "hr", "hr") in [(one.kind, one.principal, one.name) for one in found.audiences]
-    assert asked.asked == []
+    result = await audiences_of(user, fake_directory, fake_settings())
+    assert ("group", "hr", "hr") in [(one.kind, one.principal, one.name) for one in result.audiences]
+    assert fake_directory.asked == []
 
 
 async def test_every_audience_is_taken_in_an_access_list() -> None:
-    found = await audiences_of(USER, directory(), in_azure())
-    principals = [one.principal for one in found.audiences]
+    result = await audiences_of(USER, directory(), in_azure())
+    principals = [one.principal for one in result.audiences]
     assert await with_ids(principals, USER, directory(), in_azure()) == tuple(principals)
 
 
@@ -103,6 +103,6 @@ async def test_failed_lookups_and_names_are_left_out() -> None:
         "Person 7",
         "Person 8",
     ]
-    known = InMemoryDirectory()
-    known.names = {"Finance": frozenset({FINANCE})}  # a name is not an id
-    assert (await look_up_audiences(["Finance", "unknown"], known)).audiences == ()
+    fake_directory = InMemoryDirectory()
+    fake_directory.names = {"Finance": frozenset({FINANCE})}  # a name is not an id
+    assert (await look_up_audiences(["Finance", "unknown"], fake_directory)).audiences == ()

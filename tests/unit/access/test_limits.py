@@ -143,7 +143,7 @@ def slot(name: str, until: float = 60) -> Slot:
     return Slot(work_id=name, until=after(until))
 
 
-def taken(state: UserLimits, name: str, limits: LimitSettings) -> UserLimits:
+def with_slot(state: UserLimits, name: str, limits: LimitSettings) -> UserLimits:
     return acquire_slot(state, slot(name), limits, NOW)
 
 
@@ -152,22 +152,22 @@ def freed(state: UserLimits, name: str) -> UserLimits:
 
 
 def test_as_many_run_as_there_are_slots() -> None:
-    state = taken(taken(UserLimits(), "a", rules()), "b", rules())
+    state = with_slot(with_slot(UserLimits(), "a", rules()), "b", rules())
     with pytest.raises(TooManyRunsError):
         acquire_slot(state, slot("c"), rules(), NOW)
     assert acquire_slot(state, slot("a"), rules(), NOW) == state  # it already has a slot
-    assert [one.work_id for one in taken(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
+    assert [one.work_id for one in with_slot(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
     assert freed(state, "unknown") == state
 
 
 def test_a_slot_that_nobody_gave_back_frees_itself() -> None:
-    state = taken(taken(UserLimits(), "a", rules()), "b", rules())
+    state = with_slot(with_slot(UserLimits(), "a", rules()), "b", rules())
     later = acquire_slot(state, slot("c", until=200), rules(), after(61))
     assert [one.work_id for one in later.slots] == ["c"]
 
 
 def test_work_that_goes_on_has_a_slot_whatever_the_limit() -> None:
-    state = taken(taken(UserLimits(), "a", rules()), "b", rules())
+    state = with_slot(with_slot(UserLimits(), "a", rules()), "b", rules())
     more = force_slot(state, slot("c"), NOW)
     assert len(more.slots) == 3
     assert len(force_slot(more, slot("c", until=90), NOW).slots) == 3
@@ -179,7 +179,7 @@ def test_without_limits_nothing_is_refused() -> None:
     state = UserLimits()
     for number in range(200):
         assert charge_calls(state, 1, UNLIMITED, NOW) == state
-        state = taken(state, f"{number}", UNLIMITED)
+        state = with_slot(state, f"{number}", UNLIMITED)
     assert wait_s(state, 1, UNLIMITED) == 0
 
 
@@ -192,7 +192,7 @@ async def begin(services: Services, name: str) -> None:
     await admit(ANNA, services.settings, services.user_limits, slot=slot_of_run(name, services.settings))
 
 
-def held(services: Services) -> list[str]:
+def slot_holders(services: Services) -> list[str]:
     assert isinstance(services.user_limits, InMemoryUserLimitStore)
     return [slot.work_id for slot in services.user_limits.rows[ANNA.user_id].slots]
 
@@ -224,7 +224,7 @@ async def test_runs_beyond_the_limit_are_refused_and_count_as_no_call() -> None:
     )  # requests that start no run are still admitted
     await release(ANNA.user_id, "one", services.settings, services.user_limits)
     await begin(services, "three")
-    assert held(services) == ["two", "three"]
+    assert slot_holders(services) == ["two", "three"]
 
 
 async def test_a_row_that_another_instance_changed_is_read_anew() -> None:
@@ -236,18 +236,18 @@ async def test_a_row_that_another_instance_changed_is_read_anew() -> None:
     assert store.reads == reads  # the process caches its own writes
     await store.write(ANNA.user_id, UserLimits(revision=store.rows[ANNA.user_id].revision))
     await begin(here, "three")  # The cached state alone would refuse this run, so the store is read again.
-    assert held(here) == ["three"]
-    taken = slot_of_run("elsewhere", here.settings)
-    await store.write(ANNA.user_id, store.rows[ANNA.user_id].model_copy(update={"slots": (taken,)}))
+    assert slot_holders(here) == ["three"]
+    other_slot = slot_of_run("elsewhere", here.settings)
+    await store.write(ANNA.user_id, store.rows[ANNA.user_id].model_copy(update={"slots": (other_slot,)}))
     await release(ANNA.user_id, "elsewhere", here.settings, here.user_limits)
-    assert held(here) == []
+    assert slot_holders(here) == []
 
 
 async def test_many_at_once_of_one_process_get_what_there_is() -> None:
     services = limited(rate_limit_per_minute=100)
-    begun = await asyncio.gather(*(begin(services, f"{n}") for n in range(20)), return_exceptions=True)
-    assert sum(one is None for one in begun) == 2
-    assert len(held(services)) == 2
+    outcomes = await asyncio.gather(*(begin(services, f"{n}") for n in range(20)), return_exceptions=True)
+    assert sum(one is None for one in outcomes) == 2
+    assert len(slot_holders(services)) == 2
 
 
 class Slow(InMemoryUserLimitStore):
@@ -265,9 +265,11 @@ async def test_two_hundred_at_once_are_held_to_the_limit_with_a_few_writes() -> 
     store = Slow()
     services = limited(store, rate_limit_per_minute=1000)
     async with asyncio.timeout(60):
-        begun = await asyncio.gather(*(begin(services, f"{n}") for n in range(200)), return_exceptions=True)
-    assert sum(one is None for one in begun) == 2
-    assert sum(isinstance(one, TooManyRunsError) for one in begun) == 198
+        outcomes = await asyncio.gather(
+            *(begin(services, f"{n}") for n in range(200)), return_exceptions=True
+        )
+    assert sum(one is None for one in outcomes) == 2
+    assert sum(isinstance(one, TooManyRunsError) for one in outcomes) == 198
     assert store.writes <= 3
 
 
@@ -326,7 +328,7 @@ async def test_without_limits_nothing_is_kept() -> None:
     assert (store.reads, store.rows) == (0, {})
 
 
-async def asked(services: Services, question: str = "At what pressure?") -> str:
+async def start_run(services: Services, question: str = "At what pressure?") -> str:
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     await begin(services, request.run_id)
     return request.run_id
@@ -334,31 +336,31 @@ async def asked(services: Services, question: str = "At what pressure?") -> str:
 
 async def test_a_run_gives_its_slot_back_however_it_ends() -> None:
     services = await corpus_services()
-    completed, failed = await asked(services), await asked(services)
-    assert held(services) == [completed, failed]
+    completed, failed = await start_run(services), await start_run(services)
+    assert slot_holders(services) == [completed, failed]
     await run_to_end(completed, services)
     await close_dead_run(failed, "It died.", services)
-    assert held(services) == []
+    assert slot_holders(services) == []
 
 
 async def test_a_slot_is_free_by_the_time_that_the_answer_can_be_read() -> None:
     """Check that a user can ask again as soon as the previous answer is readable."""
     services = await corpus_services(settings=fake_settings(max_concurrent_runs=1, subagents_enabled=False))
     for _ in range(3):
-        await run_to_end(await asked(services), services)
+        await run_to_end(await start_run(services), services)
 
 
 async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit_without_an_answer() -> None:
     services, run_id, state = await asking(max_concurrent_runs=1)
     await begin(services, "another")
-    assert held(services) == ["another"]
+    assert slot_holders(services) == ["another"]
     seen: list[list[str]] = []
 
     class Watching(InMemoryUserLimitStore):
         async def write(self, user_id: str, state: UserLimits) -> UserLimits:
-            written = await super().write(user_id, state)
-            seen.append([slot.work_id for slot in written.slots])
-            return written
+            stored = await super().write(user_id, state)
+            seen.append([slot.work_id for slot in stored.slots])
+            return stored
 
     watching = Watching(services.user_limits.table)  # type: ignore[attr-defined]
     await run_to_end(run_id, replace(services, user_limits=watching), observe(state, AnswerArrived()))
@@ -367,7 +369,7 @@ async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit_
 
 async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
     services = await corpus_services()
-    run_id = await asked(services)
+    run_id = await start_run(services)
     (thread,) = (await list_threads(ANNA, services.threads, 1)).threads
     await delete_thread(thread.thread_id, ANNA, services)
 
@@ -375,7 +377,7 @@ async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
         return
 
     await erase(EraseTask(owner_id=ANNA.user_id, thread_id=thread.thread_id, through=1), services, stop)
-    assert run_id not in held(services)
+    assert run_id not in slot_holders(services)
 
 
 async def test_what_is_used_up_today_is_refused_and_nothing_else() -> None:
@@ -394,16 +396,16 @@ async def test_what_is_used_up_today_is_refused_and_nothing_else() -> None:
     await release(ANNA.user_id, "question", services.settings, store)
     with pytest.raises(DailyLimitError):
         await begin(services, "another")
-    shown = {view.resource: view.used for view in await use_of_today(ANNA.user_id, services.settings, store)}
-    assert (shown["documents"], shown["chat_tokens"], shown["page_images"]) == (2, 130, 0)
+    usage = {view.resource: view.used for view in await use_of_today(ANNA.user_id, services.settings, store)}
+    assert (usage["documents"], usage["chat_tokens"], usage["page_images"]) == (2, 130, 0)
 
 
 async def test_refund_of_what_was_charged_yesterday_takes_nothing_below_zero() -> None:
     services = limited(max_daily_chat_tokens=100)
     await charge(ANNA.user_id, Usage(chat_tokens=-500), services.user_limits)
     await charge(ANNA.user_id, Usage(chat_tokens=30), services.user_limits)
-    shown = await use_of_today(ANNA.user_id, services.settings, services.user_limits)
-    assert {view.resource: view.used for view in shown}["chat_tokens"] == 30
+    usage_views = await use_of_today(ANNA.user_id, services.settings, services.user_limits)
+    assert {view.resource: view.used for view in usage_views}["chat_tokens"] == 30
 
 
 def test_a_day_begins_with_nothing_used() -> None:
@@ -448,4 +450,4 @@ async def test_a_run_that_is_answered_needs_a_free_slot() -> None:
         await answer(services, run_id, choice=1)
     await release(ANNA.user_id, "other", services.settings, services.user_limits)
     assert await answer(services, run_id, choice=1)
-    assert held(services) == [run_id]
+    assert slot_holders(services) == [run_id]

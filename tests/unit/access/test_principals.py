@@ -116,9 +116,9 @@ async def test_strangers_are_not_named_to_the_directory() -> None:
 
 
 async def test_without_a_look_up_they_have_no_groups() -> None:
-    found = await looked_up(InMemoryDirectory({USER: LOOKED_UP}), group_overage="ignore")
-    assert isinstance(found, UserContext)
-    assert (found.groups, found.org_id) == ((), TENANT)
+    user = await looked_up(InMemoryDirectory({USER: LOOKED_UP}), group_overage="ignore")
+    assert isinstance(user, UserContext)
+    assert (user.groups, user.org_id) == ((), TENANT)
 
 
 async def test_as_many_groups_as_a_token_lists_fit_into_the_hosts_headers() -> None:

@@ -31,16 +31,16 @@ def picture(doc_id: str = "manual", number: int = 1, **changes: object) -> Hit:
 
 def figure(doc_id: str = "manual", number: int = 1) -> AnswerFigure:
     """Return the same picture as a figure in an answer."""
-    shown = answer_figure(picture(doc_id, number))
-    assert shown is not None
-    return shown
+    result = answer_figure(picture(doc_id, number))
+    assert result is not None
+    return result
 
 
 async def add_pictures(
     services: Services,
     doc_id: str = "manual",
     acl: tuple[str, ...] = ENGINEERS,
-    wanted: tuple[str, ...] | None = None,
+    target_acl: tuple[str, ...] | None = None,
 ) -> None:
     """Store the state and a picture of one of the documents in `tests.world`."""
     rights = Rights(acl=acl)
@@ -53,14 +53,14 @@ async def add_pictures(
         version_key="v1",
         status="ready",
         rights=rights,
-        wanted_rights=rights if wanted is None else Rights(acl=wanted),
+        wanted_rights=rights if target_acl is None else Rights(acl=target_acl),
         updated_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    known = await services.documents.get(doc_id)
-    if known is None:
+    stored_state = await services.documents.get(doc_id)
+    if stored_state is None:
         await services.documents.create(state)
     else:
-        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
+        await services.documents.replace(state.model_copy(update={"revision": stored_state.revision}))
     await services.blobs.write(WORK, picture_blob(state.folder, f"{1:064x}.png"), PICTURE)
 
 

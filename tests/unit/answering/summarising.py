@@ -60,8 +60,8 @@ def by_rule(prompt: Prompt) -> Reply:
     numbers = tuple(passage.number for passage in read_passages(prompt.user))
     if prompt.name == "summarise_choice":
         return FindingChoice(numbers=numbers)
-    told = tuple(MergedStatement(text=f"Statement {number}.", findings=(number,)) for number in numbers)
-    return MergedSummary(statements=told, key_findings=numbers, tags=("numbers",))
+    statements = tuple(MergedStatement(text=f"Statement {number}.", findings=(number,)) for number in numbers)
+    return MergedSummary(statements=statements, key_findings=numbers, tags=("numbers",))
 
 
 async def services_of(answer: ANSWERS = by_rule, **settings: Any) -> Services:

@@ -38,14 +38,14 @@ You help.
 """
 
 
-def written(folder: Path, text: str = GOOD, name: str = "helper") -> Path:
+def write_agent_file(folder: Path, text: str = GOOD, name: str = "helper") -> Path:
     path = folder / f"{name}.agent.md"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
-    agent = read_agent(written(tmp_path))
+    agent = read_agent(write_agent_file(tmp_path))
     assert (agent.name, agent.tools) == ("helper", ("rag_semantic_search", "read_pages"))
     assert agent.instructions == "You help.\n\n{{nobody}} --- is no template."
     assert (agent.limits.turns, agent.limits.calls) == (3, None)
@@ -54,7 +54,7 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "message"),
     [
         ("---\nname", "name", 1, "between two lines"),
         ("description: Helps with pumps.", "description: [", 5, "expected"),
@@ -79,29 +79,29 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_reported_with_file_and_line(
-    tmp_path: Path, old: str, new: str, line: int, said: str
+    tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
-    path = written(tmp_path, GOOD.replace(old, new))
+    path = write_agent_file(tmp_path, GOOD.replace(old, new))
     with pytest.raises(ConfigurationError) as wrong:
         read_agent(path)
     assert wrong.value.detail.startswith(f"{path}:{line}: ")
-    assert said in wrong.value.detail
+    assert message in wrong.value.detail
 
 
 @pytest.mark.parametrize("name", ["python", "list_tables", "query_structured_data", "run_sql"])
 def test_a_tool_that_is_there_can_be_named(name: str, tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD.replace("read_pages]", f"{name}]"))
+    path = write_agent_file(tmp_path, GOOD.replace("read_pages]", f"{name}]"))
     assert read_agent(path, ("python",)).tools == ("rag_semantic_search", name)
 
 
 def test_our_own_models_cannot_be_replaced(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD.replace("name: helper", "name: groundwork-2"), "groundwork-2")
+    path = write_agent_file(tmp_path, GOOD.replace("name: helper", "name: groundwork-2"), "groundwork-2")
     with pytest.raises(ConfigurationError, match="start with groundwork"):
         read_agent(path)
 
 
 def test_people_see_the_agents_that_are_open_to_them(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_agent_file(tmp_path)
     settings = fake_settings(agents_folder=str(tmp_path))
     assert [one.name for one in list_agents(ANNA, settings).agents] == ["helper"]
     assert list_agents(BEN, settings).agents == ()
@@ -117,7 +117,7 @@ def test_people_see_the_agents_that_are_open_to_them(tmp_path: Path) -> None:
 
 
 def test_a_message_of_a_chat_names_its_agent_first(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_agent_file(tmp_path)
     settings = fake_settings(agents_folder=str(tmp_path))
     assert asked_agent("Helper: which pump?", ANNA, settings) == ("helper", "which pump?")
     for text in ("helper:", "Remember: which pump?", "Which helper: this?", "helper"):

@@ -30,7 +30,9 @@ def agent(**changes: Any) -> AgentDefinition:
     return AgentDefinition.model_validate({**values, **changes})
 
 
-async def asked(services: Services, asks: AgentDefinition, question: str = "At what pressure?") -> RunView:
+async def ask_agent(
+    services: Services, asks: AgentDefinition, question: str = "At what pressure?"
+) -> RunView:
     """Run a question to an agent to its end and return the run."""
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     files = RunFiles(services.blobs, request.run_id)
@@ -52,7 +54,7 @@ def material(messages: tuple[Message, ...]) -> str:
 
 async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
     model = ScriptedChatModel(plan(), CITED)
-    view = await asked(await corpus_services(chat_model=model), agent())
+    view = await ask_agent(await corpus_services(chat_model=model), agent())
     assert view.answer is not None
     assert [cited.verified for cited in view.answer.citations] == [True]
     system = model.conversations[0][0].text
@@ -63,26 +65,28 @@ async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
 
 async def test_small_talk_with_an_agent_needs_no_proof() -> None:
     small_talk = plan(query_type="CONVERSATION", reply="You are welcome.", todo=())
-    view = await asked(await corpus_services(chat_model=ScriptedChatModel(small_talk)), agent(), "Thanks!")
+    view = await ask_agent(
+        await corpus_services(chat_model=ScriptedChatModel(small_talk)), agent(), "Thanks!"
+    )
     assert view.answer is not None
-    told = (view.answer.text, view.answer.unsupported_claims, view.answer.abstained, view.answer.warnings)
-    assert told == ("You are welcome.", 0, False, ())
+    outcome = (view.answer.text, view.answer.unsupported_claims, view.answer.abstained, view.answer.warnings)
+    assert outcome == ("You are welcome.", 0, False, ())
     model = ScriptedChatModel(small_talk, "<answer>Ahoy!")
-    view = await asked(await corpus_services(chat_model=model), agent(proof="optional"), "Thanks!")
+    view = await ask_agent(await corpus_services(chat_model=model), agent(proof="optional"), "Thanks!")
     assert view.answer is not None
     assert view.answer.text == "Ahoy!"
 
 
 async def test_a_tool_that_it_does_not_have_cannot_be_called() -> None:
     model = ScriptedChatModel(plan(), call("rag_list_documents", "{}"), CITED)
-    view = await asked(await corpus_services(chat_model=model), agent())
+    view = await ask_agent(await corpus_services(chat_model=model), agent())
     assert view.answer is not None
     assert "There is no tool" in model.conversations[1][-1].text
 
 
 async def test_a_tool_that_was_switched_off_since_is_gone() -> None:
     model = ScriptedChatModel(call("python", '{"code": "1"}'), "<answer>One.")
-    await asked(
+    await ask_agent(
         await corpus_services(chat_model=model), agent(tools=["python", "rag_facets"], proof="optional")
     )
     assert [tool.name for tool in model.tools[0]] == ["rag_facets"]
@@ -101,7 +105,7 @@ async def test_questions_without_an_agent_have_the_tools_that_are_switched_on() 
 async def test_without_search_it_sees_no_document_unasked() -> None:
     model = ScriptedChatModel(call("rag_list_documents", "{}"), "<answer>The manual.")
     services = await corpus_services(chat_model=model)
-    view = await asked(services, agent(tools=["rag_list_documents"], proof="optional"))
+    view = await ask_agent(services, agent(tools=["rag_list_documents"], proof="optional"))
     assert "15 bar" not in material(model.conversations[0])
     assert "manual.pdf" in material(model.conversations[1])
     assert view.answer is not None
@@ -117,7 +121,7 @@ async def test_filters_narrow_every_tool() -> None:
     )
     tools = ["rag_semantic_search", "rag_list_documents"]
     filtered = agent(tools=tools, proof="optional", filters={"project_id": ["none"]})
-    view = await asked(await corpus_services(chat_model=model), filtered)
+    view = await ask_agent(await corpus_services(chat_model=model), filtered)
     assert view.answer is not None
     assert view.answer.citations == ()
     for conversation in model.conversations:
@@ -142,7 +146,7 @@ async def test_its_limits_end_its_work() -> None:
     forever = (call("rag_list_documents", f'{{"limit": {number}}}') for number in range(1, 9))
     model = ScriptedChatModel(*forever)
     limited = agent(tools=["rag_list_documents"], limits={"turns": 3}, proof="optional")
-    view = await asked(await corpus_services(chat_model=model), limited)
+    view = await ask_agent(await corpus_services(chat_model=model), limited)
     assert view.status in ("completed", "failed")
     assert len(model.conversations) <= 4  # the last turn is retried once
 
@@ -152,7 +156,7 @@ async def test_calls_beyond_its_limit_are_refused() -> None:
         call("rag_list_documents", '{"limit": 1}'), call("rag_list_documents", '{"limit": 2}'), "<answer>One."
     )
     limited = agent(tools=["rag_list_documents"], limits={"calls": 1}, proof="optional")
-    await asked(await corpus_services(chat_model=model), limited)
+    await ask_agent(await corpus_services(chat_model=model), limited)
     assert "No more tools can be called" in model.conversations[2][-1].text
 
 
@@ -176,12 +180,12 @@ async def test_tokens_of_an_agent_are_counted_against_its_limit() -> None:
 async def test_its_model_is_asked() -> None:
     own = ScriptedChatModel("<answer>Hello.")
     services = await corpus_services(other_models={"small": own}.__getitem__)
-    view = await asked(services, agent(tools=[], proof="optional", model="small"))
+    view = await ask_agent(services, agent(tools=[], proof="optional", model="small"))
     assert view.answer is not None
     assert view.answer.text == "Hello."
 
 
 async def test_when_its_model_fails_there_is_no_invented_answer() -> None:
     model = ScriptedChatModel(*(CallTimeoutError("late") for _ in range(9)))
-    view = await asked(await corpus_services(chat_model=model), agent(tools=[], proof="optional"))
+    view = await ask_agent(await corpus_services(chat_model=model), agent(tools=[], proof="optional"))
     assert (view.status, view.answer) == ("failed", None)

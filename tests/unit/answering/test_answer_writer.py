@@ -226,7 +226,7 @@ MARK = "(Source: m.pdf, S. 3)[1]"
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("text", "read"),
     [
         (f"A {CITED}\n\n{PLACED}\n\nB", f"A {MARK}\n\n{SHOWN}\n\n\nB"),
         (f"A {PLACED} goes on. {CITED}\nB", f"A  goes on. {MARK}\n\n{SHOWN}\n\nB"),
@@ -240,8 +240,8 @@ MARK = "(Source: m.pdf, S. 3)[1]"
         (f"A {CITED} {PLACED}{PLACED}\nB {PLACED}", f"A {MARK} \n\n{SHOWN}\n\nB "),
     ],
 )
-async def test_a_figure_stands_behind_its_line_and_tears_nothing(written: str, read: str, size: int) -> None:
-    writer, events = await write(written, RepairingModel(None), size, (HIT, FIGURE))
+async def test_a_figure_stands_behind_its_line_and_tears_nothing(text: str, read: str, size: int) -> None:
+    writer, events = await write(text, RepairingModel(None), size, (HIT, FIGURE))
     assert writer.draft.text == read
     assert streamed(events) == writer.draft.text
     assert [figure.block_id for figure in writer.draft.figures.placed] == [FIGURE.block_id]

@@ -181,9 +181,9 @@ async def test_a_dead_run_is_closed_once() -> None:
 async def test_a_committed_answer_is_never_reported_as_failed() -> None:
     services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    begun = await owned_run(request.run_id, ANNA, services.runs)
+    initial_record = await owned_run(request.run_id, ANNA, services.runs)
     await run_to_end(request.run_id, services)
-    await services.runs.replace(begun)  # as if the worker had died after the last event
+    await services.runs.replace(initial_record)  # as if the worker had died after the last event
     await close_dead_run(request.run_id, "It was stopped.", services)
     assert [event.name for event in events_of(services, request.run_id)].count("ERROR") == 0
     assert (await owned_run(request.run_id, ANNA, services.runs)).status == "completed"
@@ -373,11 +373,11 @@ async def test_passages_about_something_else_are_not_shown_for_a_gap() -> None:
 
 
 async def test_what_was_written_behind_a_gap_is_shown_when_nothing_new_is_found() -> None:
-    said = (
+    reply = (
         '<answer><gap missing="the weight" next_step="Ask Ann."/>The pressure is 15 bar. '
         '<cite doc_id="manual" quote="The pump runs at 15 bar."/>\n\n<gap missing="the height"/></answer>'
     )
-    view, seen = await ask(await corpus_services(chat_model=ScriptedChatModel(plan(), said)))
+    view, seen = await ask(await corpus_services(chat_model=ScriptedChatModel(plan(), reply)))
     assert text_of(view) == (
         "the weight\n\nAsk Ann.\n\nThe pressure is 15 bar. (Source: manual.pdf, S. 1)[1]\n\nthe height"
     )
@@ -399,9 +399,9 @@ async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() 
     assert view.answer is not None
     assert text_of(view) == "The weight could not be searched for.\n\nAsk again."
     assert "<not_searched>No document states the weight.</not_searched>" in model.conversations[-1][-1].text
-    said = "The search for this failed, so it may still be in the documents."
-    assert view.answer.warnings == (said,)
-    assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [said]
+    warning = "The search for this failed, so it may still be in the documents."
+    assert view.answer.warnings == (warning,)
+    assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [warning]
 
 
 async def test_a_model_that_only_calls_tools_is_told_to_answer_in_its_last_turn() -> None:
@@ -439,12 +439,12 @@ async def test_a_model_that_only_calls_tools_is_told_to_answer_in_its_last_turn(
 async def test_only_similar_names_are_offered_for_a_file_that_is_missing(
     reference: str, offered: str
 ) -> None:
-    named = plan(query_type="DOCUMENT_SUMMARY", document_references=(reference,))
-    services = await corpus_services(chat_model=ScriptedChatModel(named))
+    summary_plan = plan(query_type="DOCUMENT_SUMMARY", document_references=(reference,))
+    services = await corpus_services(chat_model=ScriptedChatModel(summary_plan))
     names = ("retention-policy-2029.pdf", "leave-policy.pdf", "travel-policy-2024.pdf", "policy.pdf")
-    known = {"status": "ready", "upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
+    common_fields = {"status": "ready", "upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
     for name in names:
-        record = {**known, "doc_id": name, "filename": name, "title": "Our policy"}
+        record = {**common_fields, "doc_id": name, "filename": name, "title": "Our policy"}
         await add_record(services, DocumentRecord.of_row(record))
     view, _ = await ask(services, question=f"Summarise {reference}")
     assert f"a document named “{reference}”" in text_of(view)
@@ -481,10 +481,10 @@ async def test_what_the_answer_before_cited_is_read_again_with_the_rights_of_now
     assert isinstance(services.content_index, InMemorySearchIndex)
     await services.content_index.merge([{"block_id": "manual-1", "access_control_list": readers}])
     view, _ = await ask(services, thread_id=before.thread_id, question="And the revenue?")
-    shown = model.conversations[-1][1].text.partition("<documents>")[2]
+    documents_text = model.conversations[-1][1].text.partition("<documents>")[2]
     may_read = readers == ["engineering"]
-    assert ("The pump runs at 15 bar." in shown) == may_read
-    assert ('title="manual"' in shown) == may_read  # described like the documents found again
+    assert ("The pump runs at 15 bar." in documents_text) == may_read
+    assert ('title="manual"' in documents_text) == may_read  # described like the documents found again
     assert view.answer is not None
     assert any(citation.verified for citation in view.answer.citations) == may_read
 
@@ -500,10 +500,10 @@ async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
 
 
 async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -> None:
-    wanted = plan(
+    summary_plan = plan(
         query_type="DOCUMENT_SUMMARY", intent="doc_summary", document_references=("report-2031.pdf",), todo=()
     )
-    model = Model(wanted)
+    model = Model(summary_plan)
     services = await corpus_services(model)
     view, _ = await ask(services, question="Summarise report-2031.pdf")
     assert view.answer is not None
@@ -514,8 +514,10 @@ async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -
 
 
 async def test_a_listing_that_nothing_meets_says_what_was_asked_for() -> None:
-    wanted = plan(query_type="LISTING", filters=(PlanFilter(field="file_type", values=("vtt",)),), todo=())
-    view, _ = await ask(await corpus_services(Model(wanted)), question="Which recordings do we have?")
+    listing_plan = plan(
+        query_type="LISTING", filters=(PlanFilter(field="file_type", values=("vtt",)),), todo=()
+    )
+    view, _ = await ask(await corpus_services(Model(listing_plan)), question="Which recordings do we have?")
     assert view.answer is not None
     assert view.answer.abstained
     assert "file type: vtt" in view.answer.missing

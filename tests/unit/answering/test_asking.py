@@ -34,8 +34,8 @@ ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs 
 
 
 def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
-    given = {"question": "Which pump?", "options": ["the small one", "the large one"], **arguments}
-    return ToolCall(call_id=call_id, name="ask_user", arguments=json.dumps(given))
+    call_arguments = {"question": "Which pump?", "options": ["the small one", "the large one"], **arguments}
+    return ToolCall(call_id=call_id, name="ask_user", arguments=json.dumps(call_arguments))
 
 
 async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, Results]:
@@ -62,7 +62,7 @@ async def answered(
     return await view_run(await owned_run(run_id, ANNA, services.runs), services)
 
 
-def told(services: Services) -> dict[str, Any]:
+def tool_result(services: Services) -> dict[str, Any]:
     """Return the result of the tool call as the model received it."""
     messages = scripted(services.chat_model).conversations[-1]
     (result,) = [message.text for message in messages if message.call_id == "c1"]
@@ -71,9 +71,9 @@ def told(services: Services) -> dict[str, Any]:
 
 async def test_the_question_is_in_the_stream_and_in_the_run() -> None:
     services, run_id, _ = await asking()
-    (asked,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
-    assert asked.data["question"] == "Which pump?"
-    assert [(one["number"], one["title"]) for one in asked.data["options"]] == [
+    (question_event,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
+    assert question_event.data["question"] == "Which pump?"
+    assert [(one["number"], one["title"]) for one in question_event.data["options"]] == [
         (1, "the small one"),
         (2, "the large one"),
     ]
@@ -98,7 +98,7 @@ async def test_the_model_goes_on_with_the_answer(body: dict[str, Any], result: d
     assert view.answer is not None
     assert view.answer.text == "It runs at 15 bar. (Source: manual.pdf, S. 1)[1]"
     assert (view.status, view.clarification) == ("completed", None)
-    assert told(services) == {"success": True, **result}
+    assert tool_result(services) == {"success": True, **result}
     (status,) = [event.data for event in events_of(services, run_id) if event.data.get("state") == "answered"]
     assert status["timed_out"] == (not body)
     assert status.get("words") == (body.get("text") if body and not status["choice"] else None)
@@ -113,7 +113,7 @@ async def test_a_question_without_options_takes_any_words_and_no_number() -> Non
     with pytest.raises(CallerError):
         await answered(services, run_id, state, choice=1)
     await answered(services, run_id, state, text="5")
-    assert told(services)["answer"] == "5"
+    assert tool_result(services)["answer"] == "5"
 
 
 async def test_the_rights_of_whoever_answers_count_for_what_was_found_before_too() -> None:
@@ -129,8 +129,8 @@ async def test_the_rights_of_whoever_answers_count_for_what_was_found_before_too
 
 async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
     got = ToolCall(call_id="g1", name="rag_get_document", arguments='{"doc_id": "manual"}')
-    asked = ModelTurn(tool_calls=(ask_call(),))
-    model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(got,)), asked, "<answer>I cannot say.")
+    question_turn = ModelTurn(tool_calls=(ask_call(),))
+    model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(got,)), question_turn, "<answer>I cannot say.")
     services = await corpus_services(chat_model=model)
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
@@ -141,8 +141,8 @@ async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
 
 
 async def test_they_count_for_the_records_of_a_listing_too() -> None:
-    asked = ModelTurn(tool_calls=(ask_call(),))
-    model = ScriptedChatModel(plan(query_type="LISTING"), asked, "<answer>I cannot say.")
+    question_turn = ModelTurn(tool_calls=(ask_call(),))
+    model = ScriptedChatModel(plan(query_type="LISTING"), question_turn, "<answer>I cannot say.")
     services = await corpus_services(chat_model=model)
     for doc_id in ("manual", "report-2023"):
         await add_pictures(services, doc_id, TEXTS[doc_id][1])
@@ -173,7 +173,7 @@ async def test_a_call_with_wrong_arguments_asks_nobody() -> None:
     services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, ANSWER))
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     assert not waits(await run_to_end(request.run_id, services))
-    assert told(services)["type"] == "InvalidQueryError"
+    assert tool_result(services)["type"] == "InvalidQueryError"
 
 
 async def test_a_worker_that_died_before_it_asked_asks_when_it_comes_again() -> None:

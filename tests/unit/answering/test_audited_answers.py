@@ -65,17 +65,21 @@ async def test_each_cited_document_is_recorded_before_readers_see_its_citation()
         ) -> int:
             cited = {event.doc_id for event in events if isinstance(event, CitationEvent)}
             if cited:
-                found = await entries(services.audit, await RunFiles(services.blobs, run_id).request())
-                recorded.append(frozenset(cited - {doc_id for one in found for doc_id in one.doc_ids}))
+                audit_entries = await entries(
+                    services.audit, await RunFiles(services.blobs, run_id).request()
+                )
+                recorded.append(
+                    frozenset(cited - {doc_id for one in audit_entries for doc_id in one.doc_ids})
+                )
             return await super().append(run_id, events, at_offset=at_offset)
 
     services = await corpus_services(Model(plan(), answer=TWO_DOCUMENTS), run_log=Watched())
     request = await answered(services)
     assert recorded
     assert not frozenset().union(*recorded), "cited before it was recorded"
-    found = await entries(services.audit, request)
-    assert sorted(doc_id for one in found for doc_id in one.doc_ids) == ["manual", "report-2024"]
-    assert {one.run_id for one in found} == {request.run_id}
+    audit_entries = await entries(services.audit, request)
+    assert sorted(doc_id for one in audit_entries for doc_id in one.doc_ids) == ["manual", "report-2024"]
+    assert {one.run_id for one in audit_entries} == {request.run_id}
 
 
 async def test_repeated_steps_add_no_entry() -> None:

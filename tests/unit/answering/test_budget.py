@@ -57,15 +57,15 @@ def test_budget_without_limits_grants_every_reply() -> None:
     tokens=st.integers(0, 12_000),
     cost_usd=st.floats(0, 0.06),
     prompt_tokens=st.integers(0, 12_000),
-    wanted=st.integers(1, 4000),
+    desired_tokens=st.integers(1, 4000),
     least=st.integers(1, 500),
 )
 def test_call_within_its_limit_never_exceeds_the_budget(
-    tokens: int, cost_usd: float, prompt_tokens: int, wanted: int, least: int
+    tokens: int, cost_usd: float, prompt_tokens: int, desired_tokens: int, least: int
 ) -> None:
     before = budget(tokens, cost_usd)
     try:
-        output_tokens = before.reply_tokens(prompt_tokens, wanted=wanted, least=least)
+        output_tokens = before.reply_tokens(prompt_tokens, wanted=desired_tokens, least=least)
     except BudgetSpentError:
         return
     after = before.after(ModelUsage(input_tokens=prompt_tokens, output_tokens=output_tokens))

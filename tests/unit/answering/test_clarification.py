@@ -101,7 +101,7 @@ def test_a_reference_that_means_several_is_not_asked_about(question: str, refere
 def test_the_rest_of_the_question_tells_which_is_meant(question: str, reference: str, filename: str) -> None:
     resolution = resolve(question, reference)
     assert resolution.candidates == ()
-    assert [found.filename for found in resolution.documents] == [filename]
+    assert [document.filename for document in resolution.documents] == [filename]
 
 
 @pytest.mark.parametrize("query_type", ["LISTING", "COMPARISON"])
@@ -111,9 +111,9 @@ def test_listings_and_comparisons_take_all_that_fit(query_type: QueryType) -> No
 
 
 def test_the_document_of_the_turn_before_is_still_meant() -> None:
-    found = {"annual report": RECORDS}
+    candidates = {"annual report": RECORDS}
     resolution = resolve_references(
-        "Who wrote the annual report?", "METADATA_SEARCH", found, ["annual-report-2023.pdf"]
+        "Who wrote the annual report?", "METADATA_SEARCH", candidates, ["annual-report-2023.pdf"]
     )
     assert [record.filename for record in resolution.documents] == ["annual-report-2023.pdf"]
 
@@ -144,7 +144,7 @@ def test_a_name_that_fits_too_many_is_neither_asked_about_nor_narrowed_to() -> N
 def test_a_clear_name_beside_an_unclear_one_is_kept() -> None:
     resolution = resolve("Does the annual report fit the Heron manual?", "annual report", "Heron manual")
     assert resolution.reference == "annual report"
-    assert [found.filename for found in resolution.documents] == ["heron-manual.pdf"]
+    assert [document.filename for document in resolution.documents] == ["heron-manual.pdf"]
 
 
 def test_options_are_numbered_and_named() -> None:
@@ -159,17 +159,17 @@ def test_options_are_numbered_and_named() -> None:
 
 def test_options_show_in_what_their_documents_differ() -> None:
     same = {"title": "Travel policy", "language": "en"}
-    found = (
+    records = (
         record("travel.pdf", department="Sales", author="A. Kern", project_id="x", **same),
         record("travel.pdf", "Travel policy", "draft", department="Works", author="B. Roth", language="en"),
         record("travel.pdf", "Travel policy", "draft", department="Works", language="en"),
     )
-    assert [option.details for option in options_of(found)] == [
+    assert [option.details for option in options_of(records)] == [
         ("Sales", "report", "A. Kern"),
         ("Works", "draft", "B. Roth"),
         ("Works", "draft"),
     ]
-    assert options_of(found)[1].name == "Travel policy (travel.pdf, Works, draft, B. Roth, 2026-01-01)"
+    assert options_of(records)[1].name == "Travel policy (travel.pdf, Works, draft, B. Roth, 2026-01-01)"
     assert [option.details for option in options_of(RECORDS[:2])] == [(), ()]
 
 

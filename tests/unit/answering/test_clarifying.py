@@ -53,15 +53,15 @@ def last_prompt(services: Services) -> str:
 
 async def test_the_options_are_in_the_stream_and_in_the_run() -> None:
     services, run_id, _ = await asking()
-    (asked,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
-    assert [(option["number"], option["filename"]) for option in asked.data["options"]] == [
+    (question_event,) = [event for event in events_of(services, run_id) if event.name == "ASK_USER"]
+    assert [(option["number"], option["filename"]) for option in question_event.data["options"]] == [
         (1, "report-2023.pdf"),
         (2, "report-2024.pdf"),
     ]
     view = await view_of(services, run_id)
     assert view.status == "waiting"
     assert view.clarification is not None
-    assert view.clarification.question == asked.data["question"]
+    assert view.clarification.question == question_event.data["question"]
 
 
 async def test_the_run_goes_on_with_the_document_that_was_chosen() -> None:
@@ -140,9 +140,9 @@ async def test_steps_of_a_question_back_may_run_twice() -> None:
     assert isinstance(await perform(StepInput(run_id=run_id, action=ask), services), UserAsked)
     assert events_of(services, run_id) == before
     await answer(services, run_id, choice=2)
-    taken = next_action(observe(state, AnswerArrived()))
-    assert isinstance(taken, TakeAnswer)
-    results = [await perform(StepInput(run_id=run_id, action=taken), services) for _ in range(2)]
+    action = next_action(observe(state, AnswerArrived()))
+    assert isinstance(action, TakeAnswer)
+    results = [await perform(StepInput(run_id=run_id, action=action), services) for _ in range(2)]
     assert results[0] == results[1]
 
 
@@ -157,8 +157,8 @@ async def messages(agent: Agent, text: str) -> list[RunEvent]:
 
 async def test_the_next_message_of_a_session_answers_what_the_last_one_was_asked() -> None:
     agent = Agent.create_rag_agent(await corpus_services(REVENUE), ANNA)
-    asked = (await messages(agent, QUESTION))[-1]
-    assert asked.name == "ASK_USER"
+    question_event = (await messages(agent, QUESTION))[-1]
+    assert question_event.name == "ASK_USER"
     again = await messages(agent, "7")
     assert [event.name for event in again] == ["ASK_USER"]
     assert "no option 7" in again[0].data["question"]

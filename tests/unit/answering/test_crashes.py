@@ -71,7 +71,7 @@ async def check(services: Services, run_id: str) -> None:
         assert shown_text(log.events(run_id)) == turn.answer.text
 
 
-async def asked(log: InMemoryRunLog) -> tuple[Services, str]:
+async def start_run(log: InMemoryRunLog) -> tuple[Services, str]:
     services = await corpus_services(run_log=log)
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     return services, request.run_id
@@ -81,7 +81,7 @@ async def asked(log: InMemoryRunLog) -> tuple[Services, str]:
 @pytest.mark.parametrize("at", range(1, APPENDS + 1))
 async def test_a_crash_at_any_append_leaves_one_answer_that_everybody_sees(at: int, is_behind: bool) -> None:
     log = DyingLog(at, is_behind=is_behind)
-    services, run_id = await asked(log)
+    services, run_id = await start_run(log)
     view = await answered(services, run_id)
     assert log.has_died
     assert view.status == "completed"
@@ -92,14 +92,14 @@ async def test_a_crash_at_any_append_leaves_one_answer_that_everybody_sees(at: i
 
 async def test_a_plain_question_takes_few_appends() -> None:
     log = DyingLog(1000, is_behind=False)
-    await answered(*await asked(log))
+    await answered(*await start_run(log))
     assert log.appends == APPENDS
 
 
 async def test_a_lost_reply_to_every_append_changes_nothing() -> None:
     seen = []
     for log in (InMemoryRunLog(), ForgetfulLog()):
-        services, run_id = await asked(log)
+        services, run_id = await start_run(log)
         view = await answered(services, run_id)
         assert view.answer is not None
         seen.append((view.answer.text, [event.name for event in log.lines(run_id)]))

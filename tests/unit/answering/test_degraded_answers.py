@@ -161,5 +161,5 @@ async def test_a_model_that_is_misconfigured_is_in_the_log(caplog: pytest.LogCap
     wrong = ConfigurationError("There is no such model.")
     await ask(await corpus_services(Model(wrong, answer=wrong)))
     events = [json.loads(line) for line in caplog.messages]
-    told = {one["event"]: one["error_type"] for one in events if "error_type" in one}
-    assert told == {"plan.fallback": "ConfigurationError", "answer.degraded": "ConfigurationError"}
+    error_types = {one["event"]: one["error_type"] for one in events if "error_type" in one}
+    assert error_types == {"plan.fallback": "ConfigurationError", "answer.degraded": "ConfigurationError"}

@@ -118,14 +118,14 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
 ) -> None:
     caplog.set_level(logging.INFO, LOGGER_NAME)
     _, events = await ask(await corpus_services())
-    (shown,) = decisions(events)
+    (decision,) = decisions(events)
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
     contract = EVENT_FIELDS
     known_of_each_line = {"timestamp", "level", "run_id", "thread_id", "user_id"}
     assert line.keys() - known_of_each_line == contract
-    assert shown.keys() == contract | {"step", "at", "state", "reasons"}
-    assert {name: shown[name] for name in contract} == {name: line[name] for name in contract}
+    assert decision.keys() == contract | {"step", "at", "state", "reasons"}
+    assert {name: decision[name] for name in contract} == {name: line[name] for name in contract}
     position = [event.data.get("state") for event in events].index("delegation")
     writing = [event.name for event in events].index("TOKEN")
     assert position < writing
@@ -183,9 +183,9 @@ async def test_sub_agents_that_bring_nothing_cost_a_warning_and_not_the_answer()
     assert view.answer is not None
     assert view.answer.text.startswith("It runs at 15 bar.")
     assert view.answer.warnings
-    told = [event.data["text"] for event in events if event.data.get("state") == "warning"]
-    assert tuple(told) == view.answer.warnings
-    assert not any(warning in view.answer.text for warning in told)
+    warnings = [event.data["text"] for event in events if event.data.get("state") == "warning"]
+    assert tuple(warnings) == view.answer.warnings
+    assert not any(warning in view.answer.text for warning in warnings)
     (child,) = facts_of(services).children
     assert (child.status, child.latency_ms, child.claims) == ("failed", None, 0)
 
@@ -198,8 +198,8 @@ async def test_what_sub_agents_brought_is_taken_once_however_many_turns_follow()
     services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, silent)
     assert view.answer is not None
-    told = [event.data["text"] for event in events if event.data.get("state") == "warning"]
-    assert len(told) == len(set(told)) == len(view.answer.warnings) == 2
+    warnings = [event.data["text"] for event in events if event.data.get("state") == "warning"]
+    assert len(warnings) == len(set(warnings)) == len(view.answer.warnings) == 2
     first, second = model.conversations
     assert second[: len(first)] == first
 
@@ -227,7 +227,7 @@ async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
     assert [one.profile for one in view.answer.sub_agents] == ["evidence_builder"]
 
 
-async def begun(services: Services, *, deep: bool = True) -> tuple[str, Results]:
+async def start_until_first_turn(services: Services, *, deep: bool = True) -> tuple[str, Results]:
     """Start a run and perform its steps up to the first turn, which writes the answer or delegates."""
     request = await begin_run(ChatRequest(question="At what pressure?", deep=deep), ANNA, services)
     state = start()
@@ -248,7 +248,7 @@ async def performed(services: Services, run_id: str, state: Results) -> Observat
 
 async def test_a_decision_that_was_stored_is_the_same_when_the_activity_runs_again() -> None:
     services = await delegating_world()
-    run_id, state = await begun(services)
+    run_id, state = await start_until_first_turn(services)
     first = await performed(services, run_id, state)
     assert isinstance(first, SubagentsChosen)
     without = fake_settings(subagents_enabled=False)
@@ -260,9 +260,9 @@ async def test_a_decision_that_was_stored_is_the_same_when_the_activity_runs_aga
 
 async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:
     services = await delegating_world(subagents_max_queue_depth=1, subagents_max_active=20)
-    other, waiting = await begun(services)
+    other, waiting = await start_until_first_turn(services)
     await performed(services, other, waiting)  # takes the only place in the queue
-    run_id, state = await begun(services)
+    run_id, state = await start_until_first_turn(services)
     observation = await performed(services, run_id, state)
     assert observation == DelegationDeferred(delay_s=0.75)
     action = next_action(observe(state, observation))
@@ -276,12 +276,12 @@ def advised(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def delegate_call(**arguments: Any) -> ModelTurn:
-    given = {"task": "When was the pump built?", "profile": "evidence_builder", **arguments}
-    call = ToolCall(call_id="d1", name="delegate", arguments=json.dumps(given))
+    call_arguments = {"task": "When was the pump built?", "profile": "evidence_builder", **arguments}
+    call = ToolCall(call_id="d1", name="delegate", arguments=json.dumps(call_arguments))
     return ModelTurn(text="I have it looked up.", tool_calls=(call,))
 
 
-def told(model: ScriptedChatModel) -> str:
+def delegate_result(model: ScriptedChatModel) -> str:
     """Return the result of the delegate call as the model received it."""
     (text,) = [message.text for message in model.conversations[-1] if message.call_id == "d1"]
     return text
@@ -293,7 +293,7 @@ async def test_a_call_of_the_model_sets_sub_agents_to_work_and_their_findings_ar
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call(), cited)
     services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, finding("The pump was built in 1987."), deep=False)
-    assert "The pump was built in 1987." in told(model)
+    assert "The pump was built in 1987." in delegate_result(model)
     assert view.answer is not None
     assert [citation.verified for citation in view.answer.citations] == [True]
     assert [one.profile for one in view.answer.sub_agents] == ["evidence_builder"]
@@ -307,7 +307,7 @@ async def test_a_call_that_the_policy_refuses_is_answered_with_its_reasons() -> 
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call(doc_ids=["no-such"]), "<answer>15.")
     services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, silent, deep=False)
-    assert "TARGET_NOT_READABLE" in told(model)
+    assert "TARGET_NOT_READABLE" in delegate_result(model)
     assert view.answer is not None
     assert view.answer.sub_agents == ()
     assert [data["decision"] for data in decisions(events)] == ["delegate", "no_delegate"]
@@ -317,7 +317,7 @@ async def test_a_call_that_the_policy_refuses_is_answered_with_its_reasons() -> 
 async def test_a_turn_that_delegates_and_runs_again_starts_the_same_sub_agents_and_asks_no_model() -> None:
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call())
     services = await corpus_services(chat_model=model, settings=fake_settings())
-    run_id, state = await begun(services, deep=False)
+    run_id, state = await start_until_first_turn(services, deep=False)
     chosen = await performed(services, run_id, state)
     assert isinstance(chosen, SubagentsChosen)
     assert chosen.by_model
@@ -328,12 +328,12 @@ async def test_a_turn_that_delegates_and_runs_again_starts_the_same_sub_agents_a
     assert len(model.conversations) == 1
 
 
-@pytest.mark.parametrize(("named", "is_advised"), [(("manual",), False), ((), True)])
+@pytest.mark.parametrize(("references", "is_advised"), [(("manual",), False), ((), True)])
 async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
-    named: tuple[str, ...], is_advised: bool
+    references: tuple[str, ...], is_advised: bool
 ) -> None:
-    wanted = plan(intent="evidence_trace", document_references=named)
-    model = Model(wanted, answer="<answer>At 15.").chat_model()
+    question_plan = plan(intent="evidence_trace", document_references=references)
+    model = Model(question_plan, answer="<answer>At 15.").chat_model()
     services = await corpus_services(chat_model=model, settings=fake_settings())
     await add_document(services, "atlas", *(f"Pressure at {depth} m: high." for depth in range(20)))
     _, events = await ask(services, silent, deep=False)
@@ -347,23 +347,23 @@ async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
 async def test_a_call_with_wrong_arguments_is_answered_and_starts_nobody() -> None:
     model = ScriptedChatModel(plan(), delegate_call(profile="wizard"), "<answer>15.")
     view, _ = await ask(await corpus_services(chat_model=model, settings=fake_settings()), silent, deep=False)
-    assert "InvalidQueryError" in told(model)
+    assert "InvalidQueryError" in delegate_result(model)
     assert view.status == "completed"
 
 
 @pytest.mark.parametrize(
-    ("query_type", "intent", "named"),
+    ("query_type", "intent", "references"),
     [
         ("DOCUMENT_SUMMARY", "doc_summary", ("report 2023",)),
         ("COMPARISON", "compare_docs", ("report 2023", "report 2024")),
     ],
 )
 async def test_short_documents_are_read_whole_in_order_without_sub_agents(
-    query_type: str, intent: str, named: tuple[str, ...]
+    query_type: str, intent: str, references: tuple[str, ...]
 ) -> None:
-    wanted = plan(query_type=query_type, intent=intent, document_references=named)
+    question_plan = plan(query_type=query_type, intent=intent, document_references=references)
     services = await corpus_services(
-        Model(wanted, answer="<answer>It grew."), settings=fake_settings(answer_blocks=1)
+        Model(question_plan, answer="<answer>It grew."), settings=fake_settings(answer_blocks=1)
     )
     assert isinstance(services.content_index, InMemorySearchIndex)
     for doc_id in ("report-2023", "report-2024"):
@@ -382,11 +382,11 @@ async def test_short_documents_are_read_whole_in_order_without_sub_agents(
         await services.content_index.upload(rows)
     view, events = await ask(services, silent, deep=False)
     prompt = scripted(services.chat_model).prompts[-1]
-    for name in named:
+    for name in references:
         doc_id = name.replace(" ", "-")
         order = re.findall(rf"Statement (\d) of {doc_id}\.", prompt.user)
         assert order == ["1", "2", "3", "4", "5"]
-    assert prompt.user.count('whole="yes"') == len(named)
+    assert prompt.user.count('whole="yes"') == len(references)
     (decided,) = decisions(events)
     assert (decided["decision"], "FITS_WHOLE" in decided["reason_codes"]) == ("no_delegate", True)
     assert view.answer is not None

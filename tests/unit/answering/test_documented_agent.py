@@ -9,8 +9,8 @@ from tests.world import ANNA, corpus_services
 
 
 async def test_the_documented_agent_finds_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = ToolCall(call_id="c", name="rag_metadata_search", arguments='{"query": "manual"}')
-    model = ScriptedChatModel(ModelTurn(tool_calls=(found,)), "<answer>The manual of the pump.")
+    search_call = ToolCall(call_id="c", name="rag_metadata_search", arguments='{"query": "manual"}')
+    model = ScriptedChatModel(ModelTurn(tool_calls=(search_call,)), "<answer>The manual of the pump.")
     program = documented_module("ask_librarian", marked_blocks("docs/extend.md")["agent"], monkeypatch)
     answer = await program.ask("Which manual is there?", await corpus_services(chat_model=model), ANNA)
     assert answer == "The manual of the pump."

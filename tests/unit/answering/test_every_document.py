@@ -25,9 +25,9 @@ ANSWER = "<answer>They name floods."
 
 async def with_reports(*replies: Any, words: int = 10, every: str = "annual reports", **of: Any) -> Services:
     """Return the test corpus with fourteen annual and two quarterly reports."""
-    wanted = plan(every=every, search_queries=(), todo=(), standalone_question=QUESTION, **of)
+    question_plan = plan(every=every, search_queries=(), todo=(), standalone_question=QUESTION, **of)
     settings = fake_settings(answer_blocks=10)
-    services = await corpus_services(chat_model=ScriptedChatModel(wanted, *replies), settings=settings)
+    services = await corpus_services(chat_model=ScriptedChatModel(question_plan, *replies), settings=settings)
     for year in YEARS:
         await add_document(
             services,
@@ -56,8 +56,8 @@ async def test_every_document_of_the_kind_is_listed_and_those_left_out_are_marke
     services = await with_reports(ANSWER)
     view, _ = await ask(services, question=QUESTION)
     lines = listed(prompt(services))
-    named = zip(reversed(YEARS), lines, strict=True)
-    assert all(f"annual-report-{year}.pdf" in line for year, line in named)
+    lines_by_year = zip(reversed(YEARS), lines, strict=True)
+    assert all(f"annual-report-{year}.pdf" in line for year, line in lines_by_year)
     assert f'<every_document kind="annual reports" count="{len(YEARS)}">' in prompt(services)
     unread = [line for line in lines if 'read="no"' in line]
     assert unread == lines[MAX_READ:]

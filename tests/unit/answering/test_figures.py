@@ -54,9 +54,9 @@ async def test_the_figures_found_go_into_the_prompt_in_reduced_size() -> None:
     (seen,) = model.conversations[0][1].pictures
     assert SHOWN.block_id in seen.label
     encoded = seen.url.removeprefix("data:image/jpeg;base64,")
-    with Image.open(io.BytesIO(base64.b64decode(encoded))) as shown:
-        assert shown.size == (768, 384)
-        assert shown.getpixel((10, 10)) == (255, 255, 255)
+    with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
+        assert image.size == (768, 384)
+        assert image.getpixel((10, 10)) == (255, 255, 255)
     assert view.answer is not None
     assert [figure.block_id for figure in view.answer.figures] == [SHOWN.block_id]
 
@@ -72,7 +72,12 @@ async def test_no_pictures_are_sent_where_the_setting_says_so() -> None:
     call = ToolCall(call_id="c1", name="view_figure", arguments=json.dumps({"block_id": SHOWN.block_id}))
     model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(call,)), "<answer>15 bar.")
     await ask(await pictured(model, prompt_figures=0))
-    assert [message.pictures for said in model.conversations for message in said if message.pictures] == []
+    assert [
+        message.pictures
+        for conversation in model.conversations
+        for message in conversation
+        if message.pictures
+    ] == []
     assert CAPTION in model.conversations[-1][-1].text
 
 
@@ -100,9 +105,9 @@ async def test_a_picture_that_is_none_costs_the_picture_and_not_the_answer() -> 
 
 async def test_tokens_are_reserved_for_pictures() -> None:
     budget = Budget(10_000)
-    said = Message(role="user", text="", pictures=(Picture(label="one", url="data:,"),) * 2)
+    message = Message(role="user", text="", pictures=(Picture(label="one", url="data:,"),) * 2)
     model = MeteredChatModel(ScriptedChatModel(ModelTurn(text="")), budget)
-    _ = [piece async for piece in model.stream_turn([said], (), CallLimits(timeout_s=1))]
+    _ = [piece async for piece in model.stream_turn([message], (), CallLimits(timeout_s=1))]
     assert budget.tokens == 2 * PICTURE_TOKENS
 
 
@@ -115,7 +120,7 @@ async def test_what_was_sent_before_is_a_prefix_of_what_is_sent_next_byte_for_by
         ToolCall(call_id="c2", name="rag_semantic_search", arguments='{"query": "revenue"}'),
         ToolCall(call_id="c3", name="rag_list_documents", arguments="{}"),
     ]
-    sent: list[list[str]] = []
+    shared_prefixes: list[list[str]] = []
     for _ in range(2):
         turns = [ModelTurn(text="I look.", tool_calls=(look,)) for look in looks]
         model = ScriptedChatModel(plan(), *turns, "<answer>15 bar.")
@@ -126,7 +131,7 @@ async def test_what_was_sent_before_is_a_prefix_of_what_is_sent_next_byte_for_by
         ]
         assert len(bodies) == 4
         assert len({json.dumps(body["tools"]) for body in bodies}) == 1
-        written = [json.dumps(body["messages"])[:-1] for body in bodies]
-        assert all(later.startswith(earlier) for earlier, later in pairwise(written))
-        sent.append([json.dumps(bodies[0]["messages"][0]), json.dumps(bodies[0]["tools"])])
-    assert sent[0] == sent[1]
+        serialized_messages = [json.dumps(body["messages"])[:-1] for body in bodies]
+        assert all(later.startswith(earlier) for earlier, later in pairwise(serialized_messages))
+        shared_prefixes.append([json.dumps(bodies[0]["messages"][0]), json.dumps(bodies[0]["tools"])])
+    assert shared_prefixes[0] == shared_prefixes[1]

@@ -58,29 +58,33 @@ def documents(services: Services) -> DocumentSearch:
 
 
 async def blocks_for(
-    services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST, top_k: int = 10
+    services: Services, question_plan: QuestionPlan, request: RunRequest = REQUEST, top_k: int = 10
 ) -> Evidence:
-    stored = await resolved(services, wanted, request)
+    stored = await resolved(services, question_plan, request)
     whole = DocumentBlocks(SecuredIndex(services.content_index, ANNA, services.documents))
     search = QuestionSearch(request, block_search(services, ANNA), documents(services), whole)
     answering = fake_settings(answer_blocks=top_k).answering
     return await search.evidence(stored, answering)
 
 
-async def resolved(services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST) -> StoredPlan:
-    return await resolve_documents(request, StoredPlan(plan=wanted), documents(services))
+async def resolved(
+    services: Services, question_plan: QuestionPlan, request: RunRequest = REQUEST
+) -> StoredPlan:
+    return await resolve_documents(request, StoredPlan(plan=question_plan), documents(services))
 
 
 def after(*turns: Turn, question: str = "q", **changes: Any) -> RunRequest:
     """Return a request that continues a conversation with these turns."""
-    said = {"conversation": Conversation(turns=turns), "question": question, **changes}
-    return REQUEST.model_copy(update=said)
+    request_fields = {"conversation": Conversation(turns=turns), "question": question, **changes}
+    return REQUEST.model_copy(update=request_fields)
 
 
 async def test_a_listing_tells_how_many_documents_there_are() -> None:
     services = await services_with(*(f"file-{number}.txt" for number in range(60)))
-    found = await gather_documents(REQUEST, StoredPlan(plan=plan(query_type="LISTING")), documents(services))
-    assert (len(found.records), found.total) == (50, 60)
+    evidence = await gather_documents(
+        REQUEST, StoredPlan(plan=plan(query_type="LISTING")), documents(services)
+    )
+    assert (len(evidence.records), evidence.total) == (50, 60)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +100,9 @@ async def test_only_a_document_that_is_really_named_narrows_the_search(
     references: tuple[str, ...], narrowed: bool
 ) -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf", "readme")
-    found = await blocks_for(services, plan(document_references=references))
-    assert found.narrowed is narrowed
-    assert (len({hit.doc_id for hit in found.hits}) == 1) is narrowed
+    evidence = await blocks_for(services, plan(document_references=references))
+    assert evidence.narrowed is narrowed
+    assert (len({hit.doc_id for hit in evidence.hits}) == 1) is narrowed
 
 
 @pytest.mark.parametrize(("reference", "narrowed"), [("report-2022.pdf", True), ("report 2022", False)])
@@ -108,55 +112,55 @@ async def test_a_question_with_a_file_name_is_about_that_file_whatever_others_sa
     services = await services_with("report-2022.pdf", "letter.pdf")
     await add_blocks(services, "letter.pdf", "Seed crackers keep for a month.")
     question = "Seed crackers keep for a month?"
-    wanted = plan(standalone_question=question, search_queries=(), document_references=(reference,))
-    found = await blocks_for(services, wanted)
-    assert found.narrowed is narrowed
-    assert ({hit.doc_id for hit in found.hits} == {"report-2022.pdf"}) is narrowed
+    question_plan = plan(standalone_question=question, search_queries=(), document_references=(reference,))
+    evidence = await blocks_for(services, question_plan)
+    assert evidence.narrowed is narrowed
+    assert ({hit.doc_id for hit in evidence.hits} == {"report-2022.pdf"}) is narrowed
 
 
 async def test_a_file_that_is_older_than_the_newest_hundred_is_found_by_its_name() -> None:
     services = await services_with(*(f"file-{number}.txt" for number in range(120)), "old.pdf")
-    found = await blocks_for(services, plan(document_references=(" old.pdf ",)))
-    assert {hit.doc_id for hit in found.hits} == {"old.pdf"}
+    evidence = await blocks_for(services, plan(document_references=(" old.pdf ",)))
+    assert {hit.doc_id for hit in evidence.hits} == {"old.pdf"}
 
 
 async def test_a_name_that_fits_too_many_documents_narrows_nothing() -> None:
     services = await services_with(*(f"report-{letter}.pdf" for letter in "abcdefg"))
-    found = await blocks_for(services, plan(document_references=("report",)))
-    assert not found.narrowed
-    assert len({hit.doc_id for hit in found.hits}) == 7
+    evidence = await blocks_for(services, plan(document_references=("report",)))
+    assert not evidence.narrowed
+    assert len({hit.doc_id for hit in evidence.hits}) == 7
 
 
 async def test_names_are_looked_up_in_the_index_not_among_the_newest() -> None:
     old = "Heron_400_handbook.pdf"
     services = await services_with(*(f"file-{number}.txt" for number in range(150)), old)
-    found = await blocks_for(services, plan(document_references=("the Heron 400 handbook",)))
-    assert {hit.doc_id for hit in found.hits} == {old}
+    evidence = await blocks_for(services, plan(document_references=("the Heron 400 handbook",)))
+    assert {hit.doc_id for hit in evidence.hits} == {old}
 
 
 async def test_each_side_of_a_comparison_is_heard() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
     references = ("report 2022", "report 2023")
-    wanted = plan(query_type="COMPARISON", document_references=references)
-    found = await blocks_for(services, wanted, top_k=1)
-    assert {hit.doc_id for hit in found.hits} == {"report-2022.pdf", "report-2023.pdf"}
+    question_plan = plan(query_type="COMPARISON", document_references=references)
+    evidence = await blocks_for(services, question_plan, top_k=1)
+    assert {hit.doc_id for hit in evidence.hits} == {"report-2022.pdf", "report-2023.pdf"}
 
 
 async def test_a_comparison_with_something_that_no_document_is_named_for_finds_both() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
     await add_blocks(services, "memo.txt", "The orchard has 4711 trees.")
     question = "The orchard has how many trees?"
-    named = {"report-2022.pdf"}
-    wanted = plan(
+    report_ids = {"report-2022.pdf"}
+    question_plan = plan(
         query_type="COMPARISON",
         standalone_question=question,
         search_queries=(),
         document_references=("report 2022",),
     )
-    found = await blocks_for(services, wanted)
-    assert {hit.doc_id for hit in found.hits} >= {*named, "memo.txt"}
-    assert not found.narrowed  # otherwise, searches for gaps would leave out the orchard
-    assert set(found.whole) == named
+    evidence = await blocks_for(services, question_plan)
+    assert {hit.doc_id for hit in evidence.hits} >= {*report_ids, "memo.txt"}
+    assert not evidence.narrowed  # otherwise, searches for gaps would leave out the orchard
+    assert set(evidence.whole) == report_ids
 
 
 async def test_what_may_mean_several_documents_gives_options_to_choose_among() -> None:
@@ -171,8 +175,8 @@ async def test_what_may_mean_several_documents_gives_options_to_choose_among() -
 async def test_a_caller_who_chose_the_documents_is_not_asked() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf")
     chosen = REQUEST.model_copy(update={"doc_ids": ("report-2022.pdf", "report-2023.pdf")})
-    wanted = plan(standalone_question="What does the report say?", document_references=("report",))
-    stored = await resolved(services, wanted, chosen)
+    question_plan = plan(standalone_question="What does the report say?", document_references=("report",))
+    stored = await resolved(services, question_plan, chosen)
     assert (stored.options, stored.doc_ids) == ((), ("report-2022.pdf", "report-2023.pdf"))
 
 
@@ -193,8 +197,8 @@ async def test_that_document_is_the_one_that_the_answer_before_cited() -> None:
 
 async def test_a_document_of_the_turn_before_is_meant_again_rather_than_asked_about() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf")
-    wanted = plan(standalone_question="Who wrote the report?", document_references=("report",))
-    stored = await resolved(services, wanted, after(CITED, question="Who wrote it?"))
+    question_plan = plan(standalone_question="Who wrote the report?", document_references=("report",))
+    stored = await resolved(services, question_plan, after(CITED, question="Who wrote it?"))
     assert (stored.options, stored.doc_ids) == ((), ("report-2022.pdf",))
 
 
@@ -263,22 +267,24 @@ async def test_short_documents_that_a_question_is_about_are_found_whole(
     services = await services_with("report-2022.pdf", "report-2023.pdf")
     for name in ("report-2022.pdf", "report-2023.pdf"):
         await add_blocks(services, name, *LONG * 3)
-    wanted = plan(query_type=query_type, intent=intent, document_references=("report 2022", "report 2023"))
-    found = await blocks_for(services, wanted, top_k=1)
-    assert set(found.whole) == ({"report-2022.pdf", "report-2023.pdf"} if is_whole else set())
-    shown = [hit for hit in found.hits if hit.doc_id == "report-2023.pdf"]
-    assert (len(shown) == 10) is is_whole
-    assert len({hit.block_id for hit in found.hits}) == len(found.hits)
+    question_plan = plan(
+        query_type=query_type, intent=intent, document_references=("report 2022", "report 2023")
+    )
+    evidence = await blocks_for(services, question_plan, top_k=1)
+    assert set(evidence.whole) == ({"report-2022.pdf", "report-2023.pdf"} if is_whole else set())
+    report_hits = [hit for hit in evidence.hits if hit.doc_id == "report-2023.pdf"]
+    assert (len(report_hits) == 10) is is_whole
+    assert len({hit.block_id for hit in evidence.hits}) == len(evidence.hits)
 
 
 async def test_documents_that_are_too_long_together_are_not_found_whole() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf")
     for name in ("report-2022.pdf", "report-2023.pdf"):
         await add_blocks(services, name, *LONG * 8)
-    wanted = plan(
+    question_plan = plan(
         query_type="COMPARISON", intent="compare_docs", document_references=("report 2022", "report 2023")
     )
-    assert (await blocks_for(services, wanted)).whole == ()
+    assert (await blocks_for(services, question_plan)).whole == ()
     one = plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary", document_references=("report 2022",))
     assert (await blocks_for(services, one)).whole == ("report-2022.pdf",)
 
@@ -287,23 +293,25 @@ async def test_documents_that_the_caller_chose_are_found_whole() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf")
     await add_blocks(services, "report-2022.pdf", *LONG)
     chosen = REQUEST.model_copy(update={"doc_ids": ("report-2022.pdf",)})
-    found = await blocks_for(services, plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary"), chosen, 1)
-    assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 4)
+    evidence = await blocks_for(
+        services, plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary"), chosen, 1
+    )
+    assert (evidence.whole, len(evidence.hits)) == (("report-2022.pdf",), 4)
 
 
 async def test_a_document_that_the_search_found_to_its_last_block_is_whole_too() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf")
-    wanted = plan(document_references=("report 2022",))
-    found = await blocks_for(services, wanted)
-    assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 1)
+    question_plan = plan(document_references=("report 2022",))
+    evidence = await blocks_for(services, question_plan)
+    assert (evidence.whole, len(evidence.hits)) == (("report-2022.pdf",), 1)
 
 
 async def test_a_document_that_the_question_does_not_name_is_whole_if_all_its_blocks_were_found() -> None:
     services = await services_with("note.pdf", "report.pdf")
     await add_blocks(services, "report.pdf", "It has 15 bar.", "It is blue.")
-    found = await blocks_for(services, plan(), top_k=2)
-    assert {hit.doc_id for hit in found.hits} == {"note.pdf", "report.pdf"}
-    assert found.whole == ("note.pdf",)
+    evidence = await blocks_for(services, plan(), top_k=2)
+    assert {hit.doc_id for hit in evidence.hits} == {"note.pdf", "report.pdf"}
+    assert evidence.whole == ("note.pdf",)
     every = await blocks_for(services, plan(), top_k=4)
     assert set(every.whole) == {"note.pdf", "report.pdf"}
     assert documents_xml(every).count('whole="yes"') == 2
@@ -313,9 +321,9 @@ async def test_a_long_document_does_not_hide_that_others_are_whole(monkeypatch: 
     monkeypatch.setattr(blocks, "_OUTLINE_ROWS", 6)
     services = await services_with("note.pdf", "report.pdf")
     await add_blocks(services, "report.pdf", *(f"Line {number}." for number in range(20)))
-    found = await blocks_for(services, plan(), top_k=2)
-    assert {hit.doc_id for hit in found.hits} == {"note.pdf", "report.pdf"}
-    assert found.whole == ("note.pdf",)
+    evidence = await blocks_for(services, plan(), top_k=2)
+    assert {hit.doc_id for hit in evidence.hits} == {"note.pdf", "report.pdf"}
+    assert evidence.whole == ("note.pdf",)
 
 
 @pytest.mark.parametrize(
@@ -333,8 +341,8 @@ async def test_short_versions_of_one_document_are_found_whole(
     for name, title in zip(("a.pdf", "b.pdf"), titles, strict=True):
         await services.documents_index.merge([{"doc_id": name, "title": title}])
         await add_blocks(services, name, "This version replaces the one before.")
-    found = await blocks_for(services, plan(), top_k=2)
-    assert (set(found.whole), len(found.hits)) == (({"a.pdf", "b.pdf"}, 4) if is_whole else (set(), 2))
+    evidence = await blocks_for(services, plan(), top_k=2)
+    assert (set(evidence.whole), len(evidence.hits)) == (({"a.pdf", "b.pdf"}, 4) if is_whole else (set(), 2))
 
 
 async def test_a_block_of_headings_alone_takes_no_place() -> None:
@@ -346,8 +354,8 @@ async def test_a_block_of_headings_alone_takes_no_place() -> None:
         "It has 15 bar.",
         heading_path="2 The pump > Pressure",
     )
-    found = await blocks_for(services, plan())
-    assert {hit.content for hit in found.hits} == {"The pump runs.", "It has 15 bar."}
+    evidence = await blocks_for(services, plan())
+    assert {hit.content for hit in evidence.hits} == {"The pump runs.", "It has 15 bar."}
 
 
 async def test_pictures_of_the_found_pages_come_with_them_the_likest_first() -> None:
@@ -370,8 +378,12 @@ async def test_pictures_of_the_found_pages_come_with_them_the_likest_first() -> 
             "access_control_list": ["*"],
         }
         await services.content_index.upload([row])
-    wanted = plan(standalone_question="The pump runs.", search_queries=(), document_references=("manual",))
-    found = await blocks_for(services, wanted, top_k=1)
-    ranked = [hit for hit in found.hits if hit.score > 0]  # the rest of the document follows because it fits
-    shown = [hit.block_id for hit in (*ranked, *found.figures) if hit.block_type == "image"]
-    assert shown == ["nearer", "near"]
+    question_plan = plan(
+        standalone_question="The pump runs.", search_queries=(), document_references=("manual",)
+    )
+    evidence = await blocks_for(services, question_plan, top_k=1)
+    ranked = [
+        hit for hit in evidence.hits if hit.score > 0
+    ]  # the rest of the document follows because it fits
+    figure_ids = [hit.block_id for hit in (*ranked, *evidence.figures) if hit.block_type == "image"]
+    assert figure_ids == ["nearer", "near"]

@@ -25,9 +25,9 @@ async def answer_in(language: str, *replies: Any) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("language", ["fr", "en-GB", "de"])
 async def test_a_gap_is_shown_as_the_model_wrote_it(language: str) -> None:
-    text, told = await answer_in(language, f"<answer>{GAP}")
+    text, messages = await answer_in(language, f"<answer>{GAP}")
     assert text == f"{MISSING}\n\n{NEXT}"
-    assert "in the language of the answer: `missing`" in told[0]
+    assert "in the language of the answer: `missing`" in messages[0]
 
 
 async def test_nor_has_one_that_is_partly_answered() -> None:

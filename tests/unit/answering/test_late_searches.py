@@ -40,7 +40,7 @@ class Late(InMemorySearchIndex):
         return await super().search(request)
 
 
-async def asked(
+async def run_question(
     services: Services, late_s: float = 0.0, question: str = QUESTION
 ) -> tuple[RunView, list[RunEvent]]:
     """Run a question that arrived `late_s` seconds ago, and return the run and its events."""
@@ -58,7 +58,7 @@ async def with_late(searches: dict[str, Any] | None = None, **settings: Any) -> 
 
 async def test_a_search_that_hung_once_is_begun_once_more_and_costs_no_warning() -> None:
     services = await with_late({"slow": 1}, **hurried(retrieval_timeout_s=1.5))
-    answer = answer_of(*(await asked(services)))
+    answer = answer_of(*(await run_question(services)))
     assert answer.text.startswith("It runs at 15 bar.")
     assert answer.warnings == ()
 
@@ -66,7 +66,7 @@ async def test_a_search_that_hung_once_is_begun_once_more_and_costs_no_warning()
 async def test_a_late_run_waits_for_its_search_as_long_as_it_can_and_then_says_that_it_did_not() -> None:
     services = await with_late(settings=fake_settings(subagents_enabled=False))
     began = asyncio.get_running_loop().time()
-    view, events = await asked(services, late_s=21.2)  # 3.8 of 25 s are left, 2.3 s before the end
+    view, events = await run_question(services, late_s=21.2)  # 3.8 of 25 s are left, 2.3 s before the end
     took_s = asyncio.get_running_loop().time() - began
     answer = answer_of(view, events)
     assert took_s > 2.0
@@ -76,13 +76,13 @@ async def test_a_late_run_waits_for_its_search_as_long_as_it_can_and_then_says_t
     assert answer.next_step == "Ask again in a moment."
     assert answer.warnings == (UNFINISHED,)
     assert warnings_in(events) == (UNFINISHED,)
-    (told,) = (event.data for event in events if event.name == "TOOL_RESULT")
-    assert (told["success"], told["result_count"]) == (False, 0)
+    (result_data,) = (event.data for event in events if event.name == "TOOL_RESULT")
+    assert (result_data["success"], result_data["result_count"]) == (False, 0)
 
 
 async def test_a_late_run_whose_search_takes_two_seconds_has_its_answer() -> None:
     services = await with_late({"delay_s": 1.0}, settings=fake_settings(subagents_enabled=False))
-    answer = answer_of(*(await asked(services, late_s=20.0)))
+    answer = answer_of(*(await run_question(services, late_s=20.0)))
     assert not answer.abstained
     assert "15 bar" in answer.text
 
@@ -91,13 +91,13 @@ async def test_what_was_not_searched_is_told_in_the_plans_language() -> None:
     planned = Model(plan=plan(search_queries=(), language="de"), answer=CITED)
     services = await corpus_services(planned, settings=fake_settings(subagents_enabled=False))
     services = replace(services, content_index=Late(services))
-    answer = answer_of(*(await asked(services, 30.0, "Mit welchem Druck läuft die Pumpe?")))
+    answer = answer_of(*(await run_question(services, 30.0, "Mit welchem Druck läuft die Pumpe?")))
     assert answer.text.startswith("Die Suche hat zu lange gedauert")
 
 
 async def test_searches_that_had_time_enough_twice_are_the_services_failure() -> None:
     services = await with_late(**hurried(retrieval_timeout_s=0.1))
-    view, events = await asked(services)
+    view, events = await run_question(services)
     assert view.status == "failed"
     assert events[-1].name == "ERROR"
     assert (view.error_type, events[-1].data["type"]) == ("TimeoutError", "TimeoutError")
@@ -113,7 +113,7 @@ async def test_time_in_which_this_process_did_not_get_to_work_proves_nothing_aga
 
     holding = asyncio.create_task(hold_up())
     services = await with_late(settings=fake_settings(retrieval_timeout_s=2.0, subagents_enabled=False))
-    answer = answer_of(*(await asked(services)))
+    answer = answer_of(*(await run_question(services)))
     holding.cancel()
     assert answer.abstained
     assert answer.warnings == (UNFINISHED,)
@@ -132,7 +132,7 @@ async def test_a_search_service_that_is_down_is_a_failure_however_late_the_run_i
             raise DependencyError("No connection to the search service.")
 
     services = replace(await corpus_services(), content_index=Down("block_id"))
-    view, _ = await asked(services, late_s)
+    view, _ = await run_question(services, late_s)
     assert (view.status, view.error_type) == ("failed", "NetworkError")
 
 
@@ -147,5 +147,5 @@ async def test_documents_named_in_the_question_are_not_waited_for_when_words_hav
 
     hanging = Hanging("doc_id")
     hanging.rows = services.documents_index.rows
-    answer = answer_of(*(await asked(replace(services, documents_index=hanging))))
+    answer = answer_of(*(await run_question(replace(services, documents_index=hanging))))
     assert answer.text.startswith("It runs at 15 bar.")

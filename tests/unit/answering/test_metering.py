@@ -60,10 +60,10 @@ async def test_what_the_endpoint_reports_counts_instead() -> None:
 
 
 async def test_with_too_few_left_no_call_is_made() -> None:
-    model, budget, asked = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
+    model, budget, scripted_model = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
     with pytest.raises(BudgetSpentError):
         await model.parse(PROMPT, Said, LIMITS)
-    assert asked.prompts == []
+    assert scripted_model.prompts == []
     assert budget.tokens == 0
 
 
@@ -117,17 +117,17 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )
-    asked: list[str] = []
+    prompt_names: list[str] = []
 
     def answer(prompt: Prompt) -> Reply:
-        asked.append(prompt.name)
+        prompt_names.append(prompt.name)
         report_usage(1400)
         return plan()
 
     services = await corpus_services(settings=settings, chat_model=ScriptedChatModel(answer=answer))
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
-    assert asked == ["plan"]
+    assert prompt_names == ["plan"]
     assert tokens_of(state) == 1400
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
@@ -143,14 +143,14 @@ async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for()
             await asyncio.sleep(0.01)
             return await super().parse(prompt, output, limits)
 
-    asked, budget = Slow(Said(text="one"), Said(text="two")), Budget(800)
-    model = MeteredChatModel(asked, budget)
-    said = await asyncio.gather(
+    scripted_model, budget = Slow(Said(text="one"), Said(text="two")), Budget(800)
+    model = MeteredChatModel(scripted_model, budget)
+    results = await asyncio.gather(
         *(model.parse(PROMPT, Said, LIMITS) for _ in range(2)), return_exceptions=True
     )
-    assert isinstance(said[0], Said)
-    assert isinstance(said[1], BudgetSpentError)
-    assert len(asked.prompts) == 1
+    assert isinstance(results[0], Said)
+    assert isinstance(results[1], BudgetSpentError)
+    assert len(scripted_model.prompts) == 1
     # unused tokens were returned to the budget
     assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")
 
@@ -163,10 +163,10 @@ async def test_answer_is_marked_if_no_tokens_are_left_to_repair_its_quotation() 
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )
-    asked: list[str] = []
+    prompt_names: list[str] = []
 
     def answer(prompt: Prompt) -> Reply:
-        asked.append(prompt.name)
+        prompt_names.append(prompt.name)
         report_usage({"plan": 1_000, "answer": 18_900}[prompt.name])
         return plan() if prompt.name == "plan" else wrong
 
@@ -178,7 +178,7 @@ async def test_answer_is_marked_if_no_tokens_are_left_to_repair_its_quotation() 
     assert view.answer.text.endswith(
         "*(Not verified, because the quotation was not found word for word: [1])*"
     )
-    assert asked == ["plan", "answer"]
+    assert prompt_names == ["plan", "answer"]
 
 
 class Killed(BaseException):

@@ -29,12 +29,12 @@ async def with_twin(
     services = await corpus_services(chat_model=model)
     text = "The pump runs at 65 bar."
     rights = {"access_control_list": list(readers), "published_by": publisher}
-    named: dict[str, Any] = {"doc_id": "twin", "filename": filename}
-    record = {**named, **rights, "title": "m", "status": "ready", "upload_date": "2026-01-01T00:00:00Z"}
+    name_fields: dict[str, Any] = {"doc_id": "twin", "filename": filename}
+    record = {**name_fields, **rights, "title": "m", "status": "ready", "upload_date": "2026-01-01T00:00:00Z"}
     await add_record(services, DocumentRecord.of_row(record))
     await services.documents_index.merge([{"doc_id": "manual", "published_by": "Mara (Ek), S. 9)[1]"}])
     vector = [1.0] + [0.0] * (services.embedder.dimensions - 1)
-    block = {**named, "block_id": "twin-1", "block_type": "text", "page_number": 1, "content": text}
+    block = {**name_fields, "block_id": "twin-1", "block_type": "text", "page_number": 1, "content": text}
     await services.content_index.upload(
         [{**block, "content_vector": vector, "access_control_list": list(readers)}]
     )

@@ -35,7 +35,7 @@ class InternalLine(RunEvent):
     name: ClassVar[Any] = "step_done"
 
 
-async def begun(services: Services, event: RunEvent) -> RunRequest:
+async def begin_with_event(services: Services, event: RunEvent) -> RunRequest:
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     await services.run_log.append(request.run_id, [event])
     return request
@@ -44,7 +44,7 @@ async def begun(services: Services, event: RunEvent) -> RunRequest:
 @pytest.mark.parametrize("event", [NewEvent(), NewStatus()], ids=["event", "status"])
 async def test_public_event_of_a_newer_version_fails_no_run_and_is_passed_on(event: RunEvent) -> None:
     services = await corpus_services()
-    request = await begun(services, event)
+    request = await begin_with_event(services, event)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.status == "completed"
@@ -56,7 +56,7 @@ async def test_public_event_of_a_newer_version_fails_no_run_and_is_passed_on(eve
 
 async def test_internal_line_of_a_newer_version_is_left_to_a_newer_worker() -> None:
     services = await corpus_services()
-    request = await begun(services, InternalLine())
+    request = await begin_with_event(services, InternalLine())
     failed = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     assert isinstance(failed, StepFailed)
     assert (failed.error_type, failed.retryable) == ("UnknownEventError", True)

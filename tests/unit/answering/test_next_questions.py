@@ -22,8 +22,8 @@ CITED = 'It runs at 15 bar. <cite doc_id="d1" quote="The pump runs at 15 bar."/>
 SHOWN = "It runs at 15 bar. (Source: m.pdf, S. 3)[1]"
 
 
-def kept(*questions: str, asked: str = ASKED, answer: str = ANSWER) -> tuple[str, ...]:
-    return worth_asking(questions, asked, answer)
+def remaining_questions(*questions: str, user_question: str = ASKED, answer: str = ANSWER) -> tuple[str, ...]:
+    return worth_asking(questions, user_question, answer)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def kept(*questions: str, asked: str = ASKED, answer: str = ANSWER) -> tuple[str
     ],
 )
 def test_a_plain_question_is_kept(question: str) -> None:
-    assert kept(question) == (question,)
+    assert remaining_questions(question) == (question,)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_plain_question_is_kept(question: str) -> None:
     ],
 )
 def test_anything_but_one_plain_question_is_dropped(question: str) -> None:
-    assert kept(question) == ()
+    assert remaining_questions(question) == ()
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_anything_but_one_plain_question_is_dropped(question: str) -> None:
     ],
 )
 def test_a_question_that_repeats_a_question_or_the_answer_is_dropped(question: str) -> None:
-    assert kept(question) == ()
+    assert remaining_questions(question) == ()
 
 
 def test_another_kind_of_question_about_the_same_thing_is_kept() -> None:
-    asked = "When was the contract with Contoso signed?"
+    user_question = "When was the contract with Contoso signed?"
     answer = "The day was 4 May 2020 (Source: contract.pdf, S. 1)[1]."
     question = "Who signed the contract with Contoso?"
-    assert kept(question, asked=asked, answer=answer) == (question,)
+    assert remaining_questions(question, user_question=user_question, answer=answer) == (question,)
 
 
 LEASE = "When does the lease of hall 4 end?"
@@ -96,7 +96,7 @@ TERM = (
 
 
 @pytest.mark.parametrize(
-    ("question", "asked", "answer"),
+    ("question", "user_question", "answer"),
     [
         ("How long is the notice to leave?", LEASE, TERM),
         ("How often must the bearing be greased?", "What is due?", "Grease the bearing every 500 hours."),
@@ -110,12 +110,14 @@ TERM = (
         ("Wie oft muss das Lager gefettet werden?", "Was ist fällig?", "Das Lager wird monatlich gefettet."),
     ],
 )
-def test_a_question_for_a_value_in_the_answer_is_dropped(question: str, asked: str, answer: str) -> None:
-    assert kept(question, asked=asked, answer=answer) == ()
+def test_a_question_for_a_value_in_the_answer_is_dropped(
+    question: str, user_question: str, answer: str
+) -> None:
+    assert remaining_questions(question, user_question=user_question, answer=answer) == ()
 
 
 @pytest.mark.parametrize(
-    ("question", "asked", "answer"),
+    ("question", "user_question", "answer"),
     [
         ("What is the monthly rent for hall 4?", LEASE, TERM),
         (
@@ -126,9 +128,9 @@ def test_a_question_for_a_value_in_the_answer_is_dropped(question: str, asked: s
     ],
 )
 def test_a_question_with_words_of_the_answer_that_it_leaves_open_is_kept(
-    question: str, asked: str, answer: str
+    question: str, user_question: str, answer: str
 ) -> None:
-    assert kept(question, asked=asked, answer=answer) == (question,)
+    assert remaining_questions(question, user_question=user_question, answer=answer) == (question,)
 
 
 def test_an_earlier_question_of_the_thread_is_not_suggested_again() -> None:
@@ -137,12 +139,12 @@ def test_an_earlier_question_of_the_thread_is_not_suggested_again() -> None:
 
 def test_two_of_three_are_kept_and_no_two_ask_the_same() -> None:
     others = ("Who replaces the filter?", "Which oil does the gearbox need?")
-    assert kept(FILTER, "How often are filters replaced?", *others) == (FILTER, others[0])
+    assert remaining_questions(FILTER, "How often are filters replaced?", *others) == (FILTER, others[0])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 1000])
 @pytest.mark.parametrize(
-    ("text", "shown", "questions"),
+    ("text", "expected_text", "questions"),
     [
         (f'{CITED}\n\n<follow_up question="{FILTER}"/>', SHOWN, [FILTER]),
         (f'{CITED}\n\n<follow_up question="A?"/>\n<follow_up question="B?"/>\n', SHOWN, ["A?", "B?"]),
@@ -156,11 +158,11 @@ def test_two_of_three_are_kept_and_no_two_ask_the_same() -> None:
     ],
 )
 async def test_tags_are_never_part_of_the_text(
-    size: int, text: str, shown: str, questions: list[str]
+    size: int, text: str, expected_text: str, questions: list[str]
 ) -> None:
     writer, events = await write(text, ScriptedChatModel(), size)
-    assert writer.draft.text == shown
-    assert streamed(events) == shown
+    assert writer.draft.text == expected_text
+    assert streamed(events) == expected_text
     assert list(writer.next_questions) == questions
 
 

@@ -60,8 +60,8 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
     await writer.stream.event_log.write()
     events = events_of(await log.read("r"))
     assert shown_text(events) == writer.draft.text
-    shown = [event.citation for event in events if isinstance(event, CitationEvent)]
-    assert shown == writer.book.citations
+    citations = [event.citation for event in events if isinstance(event, CitationEvent)]
+    assert citations == writer.book.citations
     return writer, "".join(event.text for event in events if isinstance(event, TokenEvent))
 
 
@@ -124,6 +124,6 @@ async def test_text_in_other_answers_is_not_held_back() -> None:
 
 
 async def test_a_sentence_may_name_todays_date() -> None:
-    said = "As of 4 May 2026 the North leads"
-    _, text = await write(f'{said} <cite result="q1"/>.\n\n{said}.')
-    assert text == f"{said} {MARK}.\n\n{said}."
+    sentence = "As of 4 May 2026 the North leads"
+    _, text = await write(f'{sentence} <cite result="q1"/>.\n\n{sentence}.')
+    assert text == f"{sentence} {MARK}.\n\n{sentence}."

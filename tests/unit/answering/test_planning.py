@@ -34,9 +34,9 @@ def request(question: str, conversation: Conversation = BEFORE) -> RunRequest:
 async def test_the_conversation_is_given_as_data_before_the_question() -> None:
     model = ScriptedChatModel(plan())
     await plan_question(model, "Who wrote it?", LIMITS, BEFORE)
-    given = model.prompts[0].user
-    assert given.index("</conversation>") < given.index("<question>Who wrote it?</question>")
-    assert '<turn role="assistant" documents="a.pdf">Bolts.</turn>' in given
+    prompt_text = model.prompts[0].user
+    assert prompt_text.index("</conversation>") < prompt_text.index("<question>Who wrote it?</question>")
+    assert '<turn role="assistant" documents="a.pdf">Bolts.</turn>' in prompt_text
 
 
 async def test_without_a_conversation_the_prompt_is_the_question_alone() -> None:

@@ -33,7 +33,7 @@ from tests.world import ANNA, Model, corpus_services, plan
 Loss = Callable[[Services, RunRequest, dict[str, Any]], Awaitable[None]]
 
 
-async def begun(services: Services, **more: Any) -> RunRequest:
+async def start_run(services: Services, **more: Any) -> RunRequest:
     return await begin_run(ChatRequest(question="At what pressure?", **more), ANNA, services)
 
 
@@ -116,7 +116,7 @@ LOSSES = [lose_answer, lose_record, lose_thread, lose_quality, lose_slot, lose_m
 @pytest.mark.parametrize("end", ["completed", "failed", "cancelled"])
 async def test_a_lost_copy_is_written_again_from_the_journal(end: str, loss: Loss) -> None:
     services = await limited_services()
-    request = await begun(services)
+    request = await start_run(services)
     before = await before_the_end(services, request)
     if end == "completed":
         await run_to_end(request.run_id, services)
@@ -138,7 +138,7 @@ async def test_a_lost_copy_is_written_again_from_the_journal(end: str, loss: Los
 
 async def test_nothing_is_projected_before_the_end() -> None:
     services = await limited_services()
-    request = await begun(services)
+    request = await start_run(services)
     before = await copies(services, request)
     await project_run(request.run_id, services)
     assert await copies(services, request) == before
@@ -146,7 +146,7 @@ async def test_nothing_is_projected_before_the_end() -> None:
 
 async def test_an_erased_run_is_not_projected() -> None:
     services = await limited_services()
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
     journal = await read_journal(services.run_log, services.blobs, request.run_id)
     await services.runs.delete(request.run_id)
@@ -165,7 +165,7 @@ async def copies_of_erased(services: Services, request: RunRequest) -> tuple[Any
 
 async def unprojected(services: Services) -> RunRequest:
     """Return a run whose worker died after appending the last event, before updating the tables."""
-    request = await begun(services)
+    request = await start_run(services)
     before = await before_the_end(services, request)
     await run_to_end(request.run_id, services)
     await lose_all(services, request, before)
@@ -200,7 +200,7 @@ async def test_a_follow_up_knows_the_answer_of_an_unprojected_predecessor() -> N
     replies: dict[str, Any] = {"plan": plan(), "answer": Model(plan()).answer}
     services = await corpus_services(chat_model=model, settings=fake_settings(subagents_enabled=False))
     first = await unprojected(services)
-    second = await begun(services, thread_id=first.thread_id)
+    second = await start_run(services, thread_id=first.thread_id)
     assert [turn.answer for turn in second.conversation.turns] == ["It runs at 15 bar."]
     await project_run(first.run_id, services)
     turn = await services.threads.turn(ANNA.user_id, first.thread_id, 1)
@@ -211,7 +211,7 @@ async def test_a_follow_up_knows_the_answer_of_an_unprojected_predecessor() -> N
 async def test_a_list_of_threads_reads_nothing_per_thread() -> None:
     services = await limited_services()
     for _ in range(3):
-        await begun(services)
+        await start_run(services)
     blind = await corpus_services(threads=services.threads)  # has no runs and no journals
     listed = await list_threads(ANNA, blind.threads, 10)
     assert [thread.active_run is not None for thread in listed.threads] == [True] * 3

@@ -41,8 +41,8 @@ USER = UserContext(
 
 def hits() -> tuple[Hit, ...]:
     """Return the documents of the README example as search hits."""
-    shown = re.search(r"<documents>.*?</documents>", README.partition("## One example")[2], re.DOTALL)
-    assert shown
+    example_match = re.search(r"<documents>.*?</documents>", README.partition("## One example")[2], re.DOTALL)
+    assert example_match
     return tuple(
         Hit(
             block_id=block.block_id or f"{document.doc_id}-{place}",
@@ -54,12 +54,12 @@ def hits() -> tuple[Hit, ...]:
             image_caption=block.text if block.kind == "image" else None,
             image_url=f"figures/{document.doc_id}/{place:064x}.png" if block.kind == "image" else None,
         )
-        for document in read_documents(shown[0])
+        for document in read_documents(example_match[0])
         for place, block in enumerate(document.blocks)
     )
 
 
-async def written(text: str) -> AnswerWriter:
+async def write_answer(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
@@ -107,7 +107,7 @@ def test_there_is_an_example_for_each_query_type() -> None:
 
 @pytest.mark.parametrize("name", ["CONTENT_SEARCH", "COMPARISON", "DOCUMENT_SUMMARY"])
 async def test_an_example_is_proved_word_by_word(name: str) -> None:
-    writer = await written(EXAMPLES[name])
+    writer = await write_answer(EXAMPLES[name])
     assert writer.unsupported_claims == 0
     assert writer.book.citations
     assert all(citation.verified for citation in writer.book.citations)
@@ -118,11 +118,11 @@ async def test_an_example_is_proved_word_by_word(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["CONTENT_SEARCH", "DOCUMENT_SUMMARY"])
 async def test_the_figure_of_an_example_is_shown(name: str) -> None:
-    assert len((await written(EXAMPLES[name])).draft.figures.placed) == 1
+    assert len((await write_answer(EXAMPLES[name])).draft.figures.placed) == 1
 
 
 async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() -> None:
-    writer = await written(EXAMPLES["No answer"])
+    writer = await write_answer(EXAMPLES["No answer"])
     assert not writer.is_answer
     assert writer.draft.text.startswith(
         "The documents don't state the weight of the press.\n\nAsk for the data sheet"
@@ -133,14 +133,14 @@ async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() ->
 
 @pytest.mark.parametrize("query_type", TYPES)
 def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) -> None:
-    made = prompt_for(query_type)
-    assert "answer questions for Contoso {{tools}} Ltd, only from" in made
-    assert (PROMPTS / "rules" / f"{query_type}.md").read_text("utf-8").strip() in made
-    assert "<today>2026-11-21</today>" in made
-    assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in made
-    assert "<asker_department>Works &lt;b&gt;</asker_department>" in made
-    assert not [secret for secret in ("u-1f", "o-2f", "g-3f", "r-4f", "{{organisation}}") if secret in made]
-    assert "<cite doc_id=" in made.partition("<output_rules>")[2]
+    prompt = prompt_for(query_type)
+    assert "answer questions for Contoso {{tools}} Ltd, only from" in prompt
+    assert (PROMPTS / "rules" / f"{query_type}.md").read_text("utf-8").strip() in prompt
+    assert "<today>2026-11-21</today>" in prompt
+    assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in prompt
+    assert "<asker_department>Works &lt;b&gt;</asker_department>" in prompt
+    assert not [secret for secret in ("u-1f", "o-2f", "g-3f", "r-4f", "{{organisation}}") if secret in prompt]
+    assert "<cite doc_id=" in prompt.partition("<output_rules>")[2]
 
 
 def test_the_persons_own_words_come_with_a_question_that_was_completed() -> None:
@@ -172,17 +172,17 @@ def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_s
         run_id="r", thread_id="t", user=USER, question="Q?", created_at=datetime(2026, 11, 21, tzinfo=UTC)
     )
     bare_system, bare = first_messages(request, plan(), Evidence(hits=hits()), "Contoso")
-    system, noted = first_messages(
+    system, message_with_notes = first_messages(
         request, plan(), Evidence(hits=hits()), "Contoso", "<findings>N</findings>"
     )
     assert system == bare_system  # so that the endpoint can use its prompt cache
     assert "findings" not in bare.text
     assert (
-        noted.text.index("</documents>")
-        < noted.text.index("<findings>N")
-        < noted.text.index("<output_rules>")
+        message_with_notes.text.index("</documents>")
+        < message_with_notes.text.index("<findings>N")
+        < message_with_notes.text.index("<output_rules>")
     )
-    assert (PROMPTS / "findings.md").read_text("utf-8").strip() in noted.text
+    assert (PROMPTS / "findings.md").read_text("utf-8").strip() in message_with_notes.text
 
 
 def test_a_later_decision_is_named_as_the_current_one() -> None:
@@ -202,5 +202,5 @@ def test_a_later_decision_is_named_as_the_current_one() -> None:
         Hit(block_id=record.doc_id, doc_id=record.doc_id, filename=record.filename, content="It is set.")
         for record in (older, newer)
     ]
-    shown = documents_xml(Evidence(hits=tuple(blocks), records=(older, newer)))
-    assert ('document_date="2025-03-04"' in shown, 'document_date="2025-03-18"' in shown) == (True, True)
+    xml = documents_xml(Evidence(hits=tuple(blocks), records=(older, newer)))
+    assert ('document_date="2025-03-04"' in xml, 'document_date="2025-03-18"' in xml) == (True, True)

@@ -58,43 +58,45 @@ def calling(*calls: tuple[str, str], first: QuestionPlan | None = None) -> Scrip
     return ScriptedChatModel(answer=answer)
 
 
-async def world(model: ScriptedChatModel | None = None, settings: Settings | None = None) -> World:
-    made = World(model or calling(), settings=settings or fake_settings(subagents_enabled=False))
-    await made.add("manual", "The pump runs at 15 bar.", title="Pump manual")
-    return made
+async def make_world(model: ScriptedChatModel | None = None, settings: Settings | None = None) -> World:
+    world = World(model or calling(), settings=settings or fake_settings(subagents_enabled=False))
+    await world.add("manual", "The pump runs at 15 bar.", title="Pump manual")
+    return world
 
 
 async def provenance(services: Services, view: RunView) -> Provenance:
     return await stored_provenance(view.run_id, services.blobs)
 
 
-def ids(found: Provenance) -> list[str]:
-    return [document.doc_id for document in found.documents]
+def ids(record: Provenance) -> list[str]:
+    return [document.doc_id for document in record.documents]
 
 
-async def asked(made: World, **body: Any) -> Provenance:
-    view, _ = await made.ask(**body)
+async def ask_for_provenance(world: World, **body: Any) -> Provenance:
+    view, _ = await world.ask(**body)
     assert view.status == "completed"
-    return await provenance(made.services, view)
+    return await provenance(world.services, view)
 
 
 async def test_the_first_search_is_on_record_with_versions() -> None:
-    made = World(calling(), settings=fake_settings(subagents_enabled=False))
-    await made.add("manual", "The pump runs at 15 bar.", version=4)
-    assert await asked(made) == Provenance(documents=(UsedDocument(doc_id="manual", version=4),))
+    world = World(calling(), settings=fake_settings(subagents_enabled=False))
+    await world.add("manual", "The pump runs at 15 bar.", version=4)
+    assert await ask_for_provenance(world) == Provenance(
+        documents=(UsedDocument(doc_id="manual", version=4),)
+    )
 
 
 async def test_a_list_of_documents_is_on_record() -> None:
-    made = await world(calling(first=plan(query_type="LISTING")))
-    await made.add("travel", "Trips.")
-    assert ids(await asked(made)) == ["manual", "travel"]
+    world = await make_world(calling(first=plan(query_type="LISTING")))
+    await world.add("travel", "Trips.")
+    assert ids(await ask_for_provenance(world)) == ["manual", "travel"]
 
 
 async def test_a_list_that_leaves_documents_out_states_a_count() -> None:
-    made = await world(calling(first=plan(query_type="LISTING")))
+    world = await make_world(calling(first=plan(query_type="LISTING")))
     for number in range(60):
-        await made.add(f"travel-{number}", "Trips.")
-    assert (await asked(made)).obstacles == ("counts",)
+        await world.add(f"travel-{number}", "Trips.")
+    assert (await ask_for_provenance(world)).obstacles == ("counts",)
 
 
 ONLY_THE_MANUAL = plan(query_type="DOCUMENT_SUMMARY", document_references=("Pump manual",))
@@ -109,34 +111,34 @@ TOOL_CALLS = {
 
 @pytest.mark.parametrize("tool", TOOL_CALLS)
 async def test_what_a_tool_reads_is_on_record(tool: str) -> None:
-    made = await world(calling((tool, TOOL_CALLS[tool]), first=ONLY_THE_MANUAL))
-    await made.add("travel", "Trips by train.", title="Travel policy")
-    found = await asked(made)
-    assert ids(found) == ["manual", "travel"]
-    assert found.obstacles == ()
+    world = await make_world(calling((tool, TOOL_CALLS[tool]), first=ONLY_THE_MANUAL))
+    await world.add("travel", "Trips by train.", title="Travel policy")
+    record = await ask_for_provenance(world)
+    assert ids(record) == ["manual", "travel"]
+    assert record.obstacles == ()
 
 
 async def test_a_page_that_does_not_exist_names_its_document() -> None:
     call = ("read_pages", '{"doc_id": "scan", "first": 3}')
-    made = await world(calling(call, first=ONLY_THE_MANUAL))
-    await made.add("scan", page_count=2)
-    assert ids(await asked(made)) == ["manual", "scan"]
+    world = await make_world(calling(call, first=ONLY_THE_MANUAL))
+    await world.add("scan", page_count=2)
+    assert ids(await ask_for_provenance(world)) == ["manual", "scan"]
 
 
 async def test_documents_that_no_prompt_named_are_not_on_record() -> None:
-    made = await world(calling(first=ONLY_THE_MANUAL))
-    await made.add("travel", "Trips by train.", title="Travel policy")
-    assert ids(await asked(made)) == ["manual"]
+    world = await make_world(calling(first=ONLY_THE_MANUAL))
+    await world.add("travel", "Trips by train.", title="Travel policy")
+    assert ids(await ask_for_provenance(world)) == ["manual"]
 
 
 async def test_similar_names_are_on_record() -> None:
     first = plan(query_type="DOCUMENT_SUMMARY", document_references=("report-2025.pdf",))
-    made = await world(calling(first=first))
-    await made.add("report-2024", "Revenue.", title="Report 2024")
-    view, _ = await made.ask()
+    world = await make_world(calling(first=first))
+    await world.add("report-2024", "Revenue.", title="Report 2024")
+    view, _ = await world.ask()
     assert view.answer is not None
     assert "report-2024.pdf" in view.answer.text
-    assert ids(await provenance(made.services, view)) == ["report-2024"]
+    assert ids(await provenance(world.services, view)) == ["report-2024"]
 
 
 def test_names_in_a_plan_without_their_documents_are_unknown() -> None:
@@ -147,8 +149,8 @@ def test_names_in_a_plan_without_their_documents_are_unknown() -> None:
         {"options": (option,), "named": (UsedDocument(doc_id="travel", version=1),)},
     ):
         assert StoredPlan(plan=plan()).model_copy(update=update).provenance == UNKNOWN
-    named = StoredPlan(plan=plan(), options=(option,), named=(MANUAL,))
-    assert named.provenance == Provenance(documents=(MANUAL,))
+    stored_plan = StoredPlan(plan=plan(), options=(option,), named=(MANUAL,))
+    assert stored_plan.provenance == Provenance(documents=(MANUAL,))
 
 
 def test_tables_are_on_record_and_databases_an_obstacle() -> None:
@@ -177,28 +179,28 @@ def test_every_field_of_the_evidence_is_on_record() -> None:
 
 async def test_documents_offered_in_a_clarification_are_on_record() -> None:
     first = plan(query_type="DOCUMENT_SUMMARY", document_references=("report",))
-    made = World(calling(first=first), settings=fake_settings(subagents_enabled=False))
+    world = World(calling(first=first), settings=fake_settings(subagents_enabled=False))
     for year in (2023, 2024):
-        await made.add(f"report-{year}", f"Revenue of {year}.", title="Report")
-    request = await begin_run(ChatRequest(question="Summarise the report."), ANNA, made.services)
-    await run_to_end(request.run_id, made.services)
-    journal = await read_journal(made.services.run_log, made.services.blobs, request.run_id)
+        await world.add(f"report-{year}", f"Revenue of {year}.", title="Report")
+    request = await begin_run(ChatRequest(question="Summarise the report."), ANNA, world.services)
+    await run_to_end(request.run_id, world.services)
+    journal = await read_journal(world.services.run_log, world.services.blobs, request.run_id)
     assert ids(await provenance_of(journal)) == ["report-2023", "report-2024"]
 
 
 async def test_earlier_turns_are_marked() -> None:
-    made = await world()
-    view, _ = await made.ask()
-    assert not (await provenance(made.services, view)).is_follow_up
-    later, _ = await made.ask(thread_id=view.thread_id)
-    assert (await provenance(made.services, later)).is_follow_up
+    world = await make_world()
+    view, _ = await world.ask()
+    assert not (await provenance(world.services, view)).is_follow_up
+    later, _ = await world.ask(thread_id=view.thread_id)
+    assert (await provenance(world.services, later)).is_follow_up
 
 
 async def test_remembered_answers_are_named() -> None:
-    made = await world(calling(("recall_memory", '{"query": "pressure"}')))
-    first, _ = await made.ask(question="At what pressure?")
-    await remember_queued(made.services)
-    services = replace(made.services, chat_model=calling(("recall_memory", '{"query": "pressure"}')))
+    world = await make_world(calling(("recall_memory", '{"query": "pressure"}')))
+    first, _ = await world.ask(question="At what pressure?")
+    await remember_queued(world.services)
+    services = replace(world.services, chat_model=calling(("recall_memory", '{"query": "pressure"}')))
     view, _ = await ask(services, "What did I ask?")
     assert (await provenance(services, view)).run_ids == (first.run_id,)
 
@@ -218,8 +220,8 @@ async def obstacles_of(services: Services, *tools: str) -> tuple[str, ...]:
 
 
 async def test_facets_state_counts() -> None:
-    made = await world(calling(("rag_facets", "{}")))
-    assert await obstacles_of(made.services, "rag_facets") == ("counts",)
+    world = await make_world(calling(("rag_facets", "{}")))
+    assert await obstacles_of(world.services, "rag_facets") == ("counts",)
 
 
 async def test_workspace_files_are_an_obstacle_and_python_alone_is_none() -> None:
@@ -229,8 +231,8 @@ async def test_workspace_files_are_an_obstacle_and_python_alone_is_none() -> Non
         (("python", '{"code": "1", "files": ["notes.md"]}'), ("workspace",)),
         (("python", '{"code": "1 + 1"}'), ()),
     ):
-        made = await world(calling(call), settings)
-        assert await obstacles_of(made.services, "python", "file_read") == expected
+        world = await make_world(calling(call), settings)
+        assert await obstacles_of(world.services, "python", "file_read") == expected
 
 
 class Untold(Tool):
@@ -247,8 +249,8 @@ class Untold(Tool):
 
 
 async def test_a_tool_that_does_not_report_its_documents_is_an_obstacle() -> None:
-    made = await world(calling(("look_up", "{}")))
-    services = made.services.using(own_tools={"look_up": Untold()})
+    world = await make_world(calling(("look_up", "{}")))
+    services = world.services.using(own_tools={"look_up": Untold()})
     assert await obstacles_of(services, "look_up") == ("tool",)
 
 
@@ -273,7 +275,7 @@ def leaving(*states: SubagentState) -> RunChildren:
 
 
 async def test_documents_of_sub_agents_are_on_record_whether_or_not_they_count() -> None:
-    made = await world(settings=fake_settings(max_retrieval_attempts=1))
+    world = await make_world(settings=fake_settings(max_retrieval_attempts=1))
     first = SubagentState(
         child_id="c",
         profile="doc_reader",
@@ -282,49 +284,49 @@ async def test_documents_of_sub_agents_are_on_record_whether_or_not_they_count()
     last = first.model_copy(
         update={"provenance": Provenance(documents=(UsedDocument(doc_id="kept", version=1),))}
     )
-    view, _ = await ask(made.services, children=leaving(first, last), deep=True)
-    assert ids(await provenance(made.services, view)) == ["dropped", "kept", "manual"]
+    view, _ = await ask(world.services, children=leaving(first, last), deep=True)
+    assert ids(await provenance(world.services, view)) == ["dropped", "kept", "manual"]
 
 
 async def test_a_sub_agent_without_a_record_makes_it_incomplete() -> None:
-    made = await world(settings=fake_settings(max_retrieval_attempts=1))
+    world = await make_world(settings=fake_settings(max_retrieval_attempts=1))
     state = SubagentState(child_id="c", profile="doc_reader", messages=(Message(role="user", text="x"),))
-    view, _ = await ask(made.services, children=leaving(state), deep=True)
-    assert (await provenance(made.services, view)).obstacles == ("unknown",)
+    view, _ = await ask(world.services, children=leaving(state), deep=True)
+    assert (await provenance(world.services, view)).obstacles == ("unknown",)
 
 
 async def test_an_unknown_part_of_the_journal_makes_it_incomplete() -> None:
-    made = await world()
-    view, _ = await made.ask()
-    journal = await read_journal(made.services.run_log, made.services.blobs, view.run_id)
+    world = await make_world()
+    view, _ = await world.ask()
+    journal = await read_journal(world.services.run_log, world.services.blobs, view.run_id)
     journal.events.append(ValueLine(of=2, part="from-a-newer-version", inline={}))
     assert await provenance_of(journal) == UNKNOWN
 
 
 async def test_a_lost_record_is_incomplete_until_it_is_projected_again() -> None:
-    made = await world()
-    view, _ = await made.ask()
-    before = await provenance(made.services, view)
-    await made.services.blobs.delete(RUN_LOG, provenance_path(view.run_id))
-    assert await provenance(made.services, view) == UNKNOWN
-    await project_run(view.run_id, made.services)
-    assert await provenance(made.services, view) == before
+    world = await make_world()
+    view, _ = await world.ask()
+    before = await provenance(world.services, view)
+    await world.services.blobs.delete(RUN_LOG, provenance_path(view.run_id))
+    assert await provenance(world.services, view) == UNKNOWN
+    await project_run(view.run_id, world.services)
+    assert await provenance(world.services, view) == before
 
 
 @pytest.mark.parametrize("tool", [*TOOL_CALLS, "none"])
 async def test_every_document_in_a_prompt_is_on_record(tool: str) -> None:
     calls = [] if tool == "none" else [(tool, TOOL_CALLS[tool])]
     model = calling(*calls)
-    made = await world(model)
+    world = await make_world(model)
     for name in ("travel", "canteen", "parking"):
-        await made.add(name, f"Rules for {name}.", title=f"{name} rules")
-    found = await asked(made)
+        await world.add(name, f"Rules for {name}.", title=f"{name} rules")
+    record = await ask_for_provenance(world)
     texts = "\n".join(
         (
             *(message.text for messages in model.conversations for message in messages),
             *(prompt.user for prompt in model.prompts),
         )
     )
-    shown = {name for name in ("manual", "travel", "canteen", "parking") if f"{name}.pdf" in texts}
-    assert shown
-    assert shown <= set(ids(found))
+    prompt_documents = {name for name in ("manual", "travel", "canteen", "parking") if f"{name}.pdf" in texts}
+    assert prompt_documents
+    assert prompt_documents <= set(ids(record))

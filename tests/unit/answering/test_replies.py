@@ -62,9 +62,9 @@ async def test_an_answer_that_is_sent_twice_at_once_is_stored_once_and_accepted_
 
 async def test_an_answer_that_the_timeout_overtakes_is_refused() -> None:
     services, run_id, state = await asking()
-    taken = next_action(observe(state, AnswerTimedOut()))
-    assert isinstance(taken, TakeAnswer)
-    step = StepInput(run_id=run_id, action=taken)
+    action = next_action(observe(state, AnswerTimedOut()))
+    assert isinstance(action, TakeAnswer)
+    step = StepInput(run_id=run_id, action=action)
     with pytest.raises(ConflictError, match="expired"):
         await answer(raced(services, lambda: perform(step, services)), run_id, choice=1)
     await run_to_end(run_id, services, observe(state, AnswerTimedOut()))

@@ -44,7 +44,7 @@ class Counts:
         def counted(port: Any) -> Any:
             return Mortal(port, (), self.storage)
 
-        made: dict[str, Any] = {
+        counted_ports: dict[str, Any] = {
             "content_index": Mortal(services.content_index, (), self.searches),
             "documents_index": Mortal(services.documents_index, (), self.searches),
             "documents": Mortal(services.documents, (), self.rows),
@@ -57,7 +57,7 @@ class Counts:
             "user_limits": UserLimitStore(counted(services.user_limits._table)),
             "subagent_control": ControlStore(counted(services.subagent_control._table)),
         }
-        return replace(services, **made)
+        return replace(services, **counted_ports)
 
 
 async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() -> None:

@@ -48,9 +48,9 @@ class Host:
 
 @pytest.fixture
 async def services() -> Services:
-    made = await corpus_services()
-    await begin_run(ChatRequest(question="What is it?"), ANNA, made, run_id=RUN_ID)
-    return made
+    corpus = await corpus_services()
+    await begin_run(ChatRequest(question="What is it?"), ANNA, corpus, run_id=RUN_ID)
+    return corpus
 
 
 async def let_time_pass(services: Services) -> None:
@@ -126,8 +126,8 @@ async def test_an_answer_that_came_before_is_told_again(services: Services) -> N
     record = await services.runs.get(RUN_ID)
     assert record is not None
     long_ago = record.created_at - timedelta(days=2)
-    asked = {"ask_step": 3, "created_at": long_ago}
-    await services.runs.replace(record.model_copy(update=asked))
+    updates = {"ask_step": 3, "created_at": long_ago}
+    await services.runs.replace(record.model_copy(update=updates))
     choice = Choice(said="the second", numbers=(2,))
     await keep_reply(services.run_log, RUN_ID, 3, choice, datetime.now(UTC))
     host = Host()

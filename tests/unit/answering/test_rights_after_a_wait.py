@@ -115,10 +115,10 @@ async def test_in_process_it_is_the_agent_that_takes_the_answer_whose_user_count
 ) -> None:
     services = await world_of_groups()
     first, second = (Agent.create_rag_agent(services, one) for one in (ANNA, user))
-    asked = [event async for event in first.execute(QUESTION, "session-1")]
-    assert asked[-1].name == "ASK_USER"
-    told = [event async for event in second.execute("the second", "session-1")]
-    assert [one["doc_id"] for one in told[-1].data["answer"]["citations"]] == documents
+    question_events = [event async for event in first.execute(QUESTION, "session-1")]
+    assert question_events[-1].name == "ASK_USER"
+    answer_events = [event async for event in second.execute("the second", "session-1")]
+    assert [one["doc_id"] for one in answer_events[-1].data["answer"]["citations"]] == documents
 
 
 async def test_in_a_chat_the_directory_is_asked_anew() -> None:
@@ -128,16 +128,16 @@ async def test_in_a_chat_the_directory_is_asked_anew() -> None:
     directory = bot.services.directory
     assert isinstance(directory, InMemoryDirectory)
     directory.groups["anna"] = frozenset()
-    (said,) = await bot.write("2")
-    assert "It was 53" not in said.reply.text
-    assert said.reply.citations == ()
+    (message,) = await bot.write("2")
+    assert "It was 53" not in message.reply.text
+    assert message.reply.citations == ()
 
 
 async def test_its_sub_agents_search_as_whoever_answered() -> None:
     stored = delegation_request().stored.model_copy(update={"asker": WITHOUT_GROUPS})
-    made = await decided(replace(delegation_request(), stored=stored), services_with())
-    assert made.delegation is not None
-    assert made.delegation.asker == WITHOUT_GROUPS
-    child = await stored_child(CountedModel(READY, GOOD), asker=made.delegation.asker)
+    decision = await decided(replace(delegation_request(), stored=stored), services_with())
+    assert decision.delegation is not None
+    assert decision.delegation.asker == WITHOUT_GROUPS
+    child = await stored_child(CountedModel(READY, GOOD), asker=decision.delegation.asker)
     await child.take()
     assert (await child.state()).hits == ()

@@ -96,9 +96,9 @@ async def test_settings_that_are_longer_than_the_budget_are_cut_by_it() -> None:
     limits: list[float] = []
 
     class Noting(Streaming):
-        async def parse(self, prompt: Any, output: Any, given: CallLimits) -> Any:
-            limits.append(given.timeout_s)
-            return await super().parse(prompt, output, given)
+        async def parse(self, prompt: Any, output: Any, call_limits: CallLimits) -> Any:
+            limits.append(call_limits.timeout_s)
+            return await super().parse(prompt, output, call_limits)
 
     settings = hurried(plan_timeout_s=600, answer_timeout_s=600)
     await ask(await corpus_services(chat_model=Noting(whole), **settings))

@@ -31,7 +31,7 @@ ANSWERED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 
 OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
 
-async def begun(services: Services, steps: int = 0) -> str:
+async def start_run(services: Services, steps: int = 0) -> str:
     """Start a run, perform its first `steps` steps, and return its id."""
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     state = start()
@@ -60,7 +60,7 @@ async def status(services: Services, run_id: str) -> str:
 
 async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> None:
     services = await corpus_services()
-    run_id = await begun(services, steps=1)
+    run_id = await start_run(services, steps=1)
     for _ in range(2):
         assert (await cancel_run(run_id, services)).status == "cancelled"
     seen = events_of(services, run_id)
@@ -72,7 +72,7 @@ async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> N
 
 async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
     services = await corpus_services()
-    run_id = await begun(services, steps=1)
+    run_id = await start_run(services, steps=1)
 
     class Cancelled(ScriptedChatModel):
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
@@ -88,7 +88,7 @@ async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
 
 async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_completed() -> None:
     services = await corpus_services()
-    run_id = await begun(services, steps=2)
+    run_id = await start_run(services, steps=2)
 
     class CancelledBetween(InMemoryRunLog):
         """A run store in which the owner cancels right after the record is marked as completed."""
@@ -110,7 +110,7 @@ async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_co
 
 async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
     services = await corpus_services()
-    run_id = await begun(services)
+    run_id = await start_run(services)
     await run_to_end(run_id, services)
     with pytest.raises(ConflictError, match="ended already"):
         await cancel_run(run_id, services)
@@ -122,7 +122,7 @@ async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
 ) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
-    run_id = await begun(services, steps=1)
+    run_id = await start_run(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
     class Slower(ScriptedChatModel):
@@ -145,7 +145,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
 ) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
-    run_id = await begun(services, steps=1)
+    run_id = await start_run(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
     class Saying(ScriptedChatModel):
@@ -171,7 +171,7 @@ async def test_an_overtaken_attempt_of_a_run_that_is_erased_waits_for_nobody(
 ) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
-    run_id = await begun(services, steps=1)
+    run_id = await start_run(services, steps=1)
 
     class ErasedSoon(InMemoryRunLog):
         """A log that deletes the run when `reads_left` reaches zero."""
@@ -207,6 +207,6 @@ ABSTAINING = '<gap missing="the pressure" next_step="Ask."/>'
 async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
     settings = fake_settings(max_retrieval_attempts=1, subagents_enabled=False)
     services = await corpus_services(Model(plan(), answer=ABSTAINING), settings=settings)
-    run_id = await begun(services)
+    run_id = await start_run(services)
     await run_to_end(run_id, services)
     assert [event.name for event in events_of(services, run_id)].count("TOOL_STARTED") == 1

@@ -116,24 +116,26 @@ def run_record() -> AnswerRecord:
 
 
 def test_facts_hold_no_user_no_run_and_no_text() -> None:
-    kept = run_record().model_dump_json()
-    assert "anna" not in kept
-    assert "SECRET" not in kept
+    record_json = run_record().model_dump_json()
+    assert "anna" not in record_json
+    assert "SECRET" not in record_json
 
 
 async def test_the_same_goes_to_opentelemetry(reader: InMemoryMetricReader) -> None:
     services = fake_services()
     for _ in range(2):  # the second pass repeats the same projection
         await recording.keep(run_record(), services.quality)
-    found = points(reader, recording.SUBAGENT_METER)
-    assert found["groundwork.subagent.decisions"] == [({"decision": "delegate", "profile": "comparator"}, 1)]
-    assert found["groundwork.subagent.ends"] == [
+    metric_points = points(reader, recording.SUBAGENT_METER)
+    assert metric_points["groundwork.subagent.decisions"] == [
+        ({"decision": "delegate", "profile": "comparator"}, 1)
+    ]
+    assert metric_points["groundwork.subagent.ends"] == [
         ({"profile": "comparator", "status": "done", "timed_out": False, "reduced": True}, 1)
     ]
-    assert found["groundwork.subagent.duration"] == [({"profile": "comparator"}, 2.0)]
-    assert found["groundwork.subagent.tokens"] == [({"profile": "comparator"}, 700)]
-    assert found["groundwork.subagent.cost"] == [({"profile": "comparator"}, 0.01)]
-    assert sorted(found["groundwork.subagent.claims"], key=str) == [
+    assert metric_points["groundwork.subagent.duration"] == [({"profile": "comparator"}, 2.0)]
+    assert metric_points["groundwork.subagent.tokens"] == [({"profile": "comparator"}, 700)]
+    assert metric_points["groundwork.subagent.cost"] == [({"profile": "comparator"}, 0.01)]
+    assert sorted(metric_points["groundwork.subagent.claims"], key=str) == [
         ({"profile": "comparator", "proved": False}, 1),
         ({"profile": "comparator", "proved": True}, 1),
     ]

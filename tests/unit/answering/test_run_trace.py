@@ -65,8 +65,8 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
     assert attributes["groundwork.status"] == "completed"
     assert attributes["user_id"] == pseudonym(ANNA.user_id)
     assert recorded.attributes(child)["groundwork.findings"] == 1
-    shown = str([(span.name, dict(span.attributes or {}), span.events) for span in recorded.all])
-    assert not any(word in shown for word in ("pressure", "pump", "bar", f"'{ANNA.user_id}'"))
+    spans_text = str([(span.name, dict(span.attributes or {}), span.events) for span in recorded.all])
+    assert not any(word in spans_text for word in ("pressure", "pump", "bar", f"'{ANNA.user_id}'"))
 
 
 async def test_the_inline_driver_is_in_the_trace_of_who_runs_it(recorded: Recorded) -> None:

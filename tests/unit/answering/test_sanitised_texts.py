@@ -59,7 +59,7 @@ def reply_and_thought(text: str, _: random.Random) -> list[str]:
 def todo_list(text: str, _: random.Random) -> list[str]:
     item = PlannedTodo(description=text, acceptance_criteria=text, dependencies=())
     items = todo_items(plan(todo=(item, item)))
-    return [shown for item in items for shown in (item.description, item.acceptance_criteria)]
+    return [output for item in items for output in (item.description, item.acceptance_criteria)]
 
 
 def abstention(text: str, _: random.Random) -> list[str]:
@@ -104,5 +104,5 @@ _FULL = pytest.param(
 @pytest.mark.parametrize("show", SHOWN, ids=[show.__name__ for show in SHOWN])
 def test_no_hostile_text_reaches_a_reader_alive(show: Show, count: int, seed: int) -> None:
     for text, source in hostile_texts(count, seed):
-        for shown in show(text, source):
-            assert live_parts(shown) == [], text
+        for output in show(text, source):
+            assert live_parts(output) == [], text

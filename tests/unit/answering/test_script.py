@@ -109,7 +109,7 @@ def test_sub_agents_of_a_turn_work_before_the_next_one() -> None:
 
 
 def test_turns_build_on_each_other_until_the_last_one_must_answer() -> None:
-    first, second, third = (turn_of(run(PREPARED, *[CALLS] * taken)[1]) for taken in range(3))
+    first, second, third = (turn_of(run(PREPARED, *[CALLS] * turn_count)[1]) for turn_count in range(3))
     assert [turn.earlier for turn in (first, second, third)] == [(), (2,), (2, 3)]
     assert [turn.may_call for turn in (first, second, third)] == [True, True, False]
 

@@ -38,9 +38,9 @@ async def test_of_an_attempt_that_was_withdrawn_nothing_is_marked() -> None:
     for quote in ("first", "second"):  # the second attempt discards the text of the first
         event_log = await open_event_log(services.run_log, "r1", 4)
         await event_log.write(run_event("CITATION", **cited(quote)))
-    found = await own_citation("r1", 1, "d1", ANNA, services)
-    assert found is not None
-    assert found.quote == "second"
+    citation = await own_citation("r1", 1, "d1", ANNA, services)
+    assert citation is not None
+    assert citation.quote == "second"
     await event_log.write(run_event("STATUS", state="discarded", error_type="NetworkError"))
     assert await own_citation("r1", 1, "d1", ANNA, services) is None
 

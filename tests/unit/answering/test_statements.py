@@ -27,21 +27,21 @@ PARTS = (
 
 def read(text: str, size: int) -> str:
     """Parse a text that arrives in pieces of `size` characters."""
-    shown = ""
+    previous = ""
     for end in range(size, len(text) + size, size):
         _, answer = split_turn(text[:end], is_answer=True)
         assert answer is not None
-        assert answer.startswith(shown)
-        shown = answer
+        assert answer.startswith(previous)
+        previous = answer
     _, answer = split_turn(text, is_answer=True, at_end=True)
     assert answer is not None
-    assert answer.startswith(shown)
+    assert answer.startswith(previous)
     return answer
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize(
-    ("written", "answer"),
+    ("text", "answer"),
     [
         ("```markdown\n# A\n\n```python\nx\n```\nB\n```\n", "# A\n\n```python\nx\n```\nB\n"),
         ("<answer>\n```md\n| a |\n```", "| a |\n"),
@@ -52,12 +52,12 @@ def read(text: str, size: int) -> str:
         ("``` x", "``` x"),
     ],
 )
-def test_a_fence_around_the_whole_answer_is_removed(written: str, answer: str, size: int) -> None:
-    assert read(written, size) == answer
+def test_a_fence_around_the_whole_answer_is_removed(text: str, answer: str, size: int) -> None:
+    assert read(text, size) == answer
 
 
 @pytest.mark.parametrize(
-    ("said", "thought", "answer"),
+    ("text", "thought", "answer"),
     [
         ("Looking. <answer>It is 5.", "Looking. ", "It is 5."),
         ("Looking.", "Looking.", None),
@@ -66,20 +66,20 @@ def test_a_fence_around_the_whole_answer_is_removed(written: str, answer: str, s
         ("<ANSWER>A</ANSWER>", "", "A"),
     ],
 )
-def test_an_answer_begins_at_its_tag_or_with_a_citation(said: str, thought: str, answer: str | None) -> None:
-    assert split_turn(said, is_answer=False, at_end=True) == (thought, answer)
+def test_an_answer_begins_at_its_tag_or_with_a_citation(text: str, thought: str, answer: str | None) -> None:
+    assert split_turn(text, is_answer=False, at_end=True) == (thought, answer)
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=20).map("".join))
 def test_the_answer_of_a_longer_text_begins_with_that_of_a_shorter_one(text: str) -> None:
     for is_answer in (False, True):
-        shown = ""
+        previous = ""
         for end in range(len(text) + 1):
             _, answer = split_turn(text[:end], is_answer=is_answer)
-            assert (answer or "").startswith(shown)
-            shown = answer or ""
+            assert (answer or "").startswith(previous)
+            previous = answer or ""
         _, answer = split_turn(text, is_answer=is_answer, at_end=True)
-        assert (answer or "").startswith(shown)
+        assert (answer or "").startswith(previous)
 
 
 TAGS = ('<cite result="q1"/>', "<gap/>", '<gap missing="x"/>', '<figure block_id="f"/>')
@@ -112,7 +112,7 @@ def test_parts_have_all_text_and_tags_wherever_they_are_split(text: str, cut: in
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("It grew. It made 5", "It grew."),
         ("It grew", ""),
@@ -122,9 +122,9 @@ def test_parts_have_all_text_and_tags_wherever_they_are_split(text: str, cut: in
         ('<figure block_id="f"/>It', "\1"),
     ],
 )
-def test_a_line_is_held_back_from_its_first_sentence_with_a_number(text: str, shown: str) -> None:
+def test_a_line_is_held_back_from_its_first_sentence_with_a_number(text: str, expected: str) -> None:
     answer = read_answer(f'{text}<cite result="q1"/>', at_end=False)
-    assert answer.text[: answer.before_numbers] == shown
+    assert answer.text[: answer.before_numbers] == expected
 
 
 def test_a_line_break_or_a_figure_ends_a_statement() -> None:

@@ -32,8 +32,8 @@ HITS = (Hit(block_id="m-1", doc_id="m", filename="m.pdf", page_number=3, content
 
 
 def window(*findings: tuple[str, str], metrics: tuple[WindowMetric, ...] = ()) -> WindowResult:
-    made = tuple(WindowFinding(text=text, quote=quote) for text, quote in findings)
-    return proved_window(WindowSummary(findings=made, metrics=metrics, tags=()), HITS)
+    window_findings = tuple(WindowFinding(text=text, quote=quote) for text, quote in findings)
+    return proved_window(WindowSummary(findings=window_findings, metrics=metrics, tags=()), HITS)
 
 
 def metric(value: str, quote: str = "The pump runs at 15 bar.", unit: str | None = "bar") -> WindowMetric:
@@ -81,7 +81,7 @@ def test_captions_prove_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("window_metric", "expected"),
     [
         (metric("15"), ("15", "bar")),
         (metric("5"), None),
@@ -96,11 +96,11 @@ def test_captions_prove_nothing() -> None:
     ],
 )
 def test_a_metric_needs_its_number_in_the_quotation(
-    given: WindowMetric, kept: tuple[str, str | None] | None
+    window_metric: WindowMetric, expected: tuple[str, str | None] | None
 ) -> None:
-    result = window(metrics=(given,))
-    found = [(one.value, one.unit) for one in result.metrics]
-    assert found == ([kept] if kept else [])
+    result = window(metrics=(window_metric,))
+    metrics = [(one.value, one.unit) for one in result.metrics]
+    assert metrics == ([expected] if expected else [])
 
 
 def test_links_and_markup_of_a_model_are_not_shown() -> None:
@@ -163,7 +163,7 @@ def test_citations_are_numbered_through_in_the_order_of_the_text() -> None:
 
 
 def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> None:
-    made = summary_result(
+    result = summary_result(
         [],
         (),
         [Statement(text="So.")],
@@ -173,15 +173,15 @@ def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> 
         warnings=(),
         messages=messages_in("de-AT"),
     )
-    assert made.summary == "So. *(ohne Beleg aus den Dokumenten)*"
+    assert result.summary == "So. *(ohne Beleg aus den Dokumenten)*"
 
 
 def test_what_is_closed_to_a_reader_is_withheld() -> None:
     documents = [DocumentResult(doc_id=one, filename=f"{one}.pdf", status="done") for one in "mn"]
     findings = (finding("A.", "quote a"), finding("B.", "quote b", "n"))
-    told = [Statement(text="Both.", findings=(0, 1))]
+    statements = [Statement(text="Both.", findings=(0, 1))]
     result = summary_result(
-        documents, findings, told, key_places=(0, 1), metrics=(), tags=("t",), warnings=()
+        documents, findings, statements, key_places=(0, 1), metrics=(), tags=("t",), warnings=()
     )
     left = without_documents(result, frozenset({"n"}))
     assert left.summary == ""

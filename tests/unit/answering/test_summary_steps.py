@@ -248,10 +248,10 @@ async def test_what_a_late_child_had_read_is_used_with_a_warning() -> None:
 
 
 async def test_many_findings_are_halved_until_they_fit() -> None:
-    asked: list[str] = []
+    prompt_names: list[str] = []
 
     def counting(prompt: Prompt) -> Reply:
-        asked.append(prompt.name)
+        prompt_names.append(prompt.name)
         if prompt.name == "summarise_choice":
             numbers = [passage.number for passage in read_passages(prompt.user)]
             return FindingChoice(numbers=tuple(numbers[::2]))
@@ -260,8 +260,8 @@ async def test_many_findings_are_halved_until_they_fit() -> None:
     services = await services_of(counting, summary_window_tokens=900)
     await add_blocks(services, "manual", 20, ["engineering"])
     result = result_of(await summarise(services, await begin(services, "manual")))
-    assert asked.count("summarise_choice") > 1
-    assert asked[-1] == "summarise_merge"
+    assert prompt_names.count("summarise_choice") > 1
+    assert prompt_names[-1] == "summarise_merge"
     assert result.documents[0].status == "done"
     assert 0 < len(result.key_findings) <= 12
 

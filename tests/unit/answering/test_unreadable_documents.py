@@ -23,7 +23,7 @@ async def with_scan(*replies: Any, **of_plan: Any) -> Services:
     return services
 
 
-def told(services: Services, turn: int = -1) -> str:
+def prompt_text(services: Services, turn: int = -1) -> str:
     return "\n".join(message.text for message in scripted(services.chat_model).conversations[turn])
 
 
@@ -46,9 +46,9 @@ async def test_beside_another_document_the_model_learns_it() -> None:
     references = (SCAN, "manual.pdf")
     services = await with_scan(answer, query_type="COMPARISON", document_references=references)
     await ask(services, question=f"Compare {SCAN} with manual.pdf")
-    assert f"<unreadable_document>{SCAN} exists but has no readable text" in told(services)
-    assert "It has 3 pages." in told(services)
-    assert "report-2023.pdf" not in told(services)
+    assert f"<unreadable_document>{SCAN} exists but has no readable text" in prompt_text(services)
+    assert "It has 3 pages." in prompt_text(services)
+    assert "report-2023.pdf" not in prompt_text(services)
 
 
 async def test_reading_its_pages_gives_the_reason() -> None:

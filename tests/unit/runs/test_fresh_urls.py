@@ -39,7 +39,7 @@ async def test_who_may_not_read_the_document_gets_no_address() -> None:
 
 async def test_rights_that_are_about_to_be_taken_count_already() -> None:
     services = await corpus_services()
-    await add_pictures(services, wanted=("nobody",))
+    await add_pictures(services, target_acl=("nobody",))
     assert (await refresh_answer(answer("manual"), ANNA, services)).figures[0].image_url is None
 
 
