@@ -16,12 +16,12 @@ AsUser = Callable[..., httpx.AsyncClient]
 
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = fake_services(
+    fakes = fake_services(
         settings=settings_of_tests(max_document_bytes=200_000, embedding_dimensions=DIMENSIONS),
         chat_model=CountingChatModel(),
         embedder=CountingEmbedder(),
     )
-    return connect(monkeypatch, made)
+    return connect(monkeypatch, fakes)
 
 
 @pytest.fixture

@@ -44,8 +44,8 @@ async def test_files_have_their_types_and_are_sent_once(nobody: httpx.AsyncClien
     bundle = await nobody.get("/api/docs/swagger-ui-bundle.js")
     assert bundle.headers["content-type"].startswith("text/javascript")
     assert bundle.headers["x-content-type-options"] == "nosniff"
-    known = {"If-None-Match": bundle.headers["etag"]}
-    again = await nobody.get("/api/docs/swagger-ui-bundle.js", headers=known)
+    headers = {"If-None-Match": bundle.headers["etag"]}
+    again = await nobody.get("/api/docs/swagger-ui-bundle.js", headers=headers)
     assert (again.status_code, again.content) == (304, b"")
 
 

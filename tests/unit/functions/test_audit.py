@@ -49,13 +49,13 @@ async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
 
 async def acts(user: AsUser, user_id: str) -> list[tuple[str, list[str], str]]:
     """Return the action, documents and subject of a user's entries, oldest first."""
-    found = await entries(user, f"?user_id={user_id}")
-    return [(one["action"], one["doc_ids"], one["subject"]) for one in reversed(found)]
+    audit_entries = await entries(user, f"?user_id={user_id}")
+    return [(one["action"], one["doc_ids"], one["subject"]) for one in reversed(audit_entries)]
 
 
 async def call_tool(client: httpx.AsyncClient, tool: str, **arguments: Any) -> dict[str, Any]:
-    wanted = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    replied = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **wanted})
+    request = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    replied = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **request})
     assert replied.status_code == 200, replied.text
     return dict(replied.json()["result"])
 
@@ -77,13 +77,13 @@ async def test_the_trail_is_for_administrators(user: AsUser) -> None:
 
 
 async def test_entries_name_documents_that_still_exist(user: AsUser, durable: IngestingClient) -> None:
-    kept = await uploaded(user, durable, "a.md", "")
+    remaining = await uploaded(user, durable, "a.md", "")
     deleted = await uploaded(user, durable, "b.md", "")
     assert (await user("anna").delete(f"/documents/{deleted}")).status_code == 202
     await durable.run()
     page = (await user("olga", roles=["admin"]).get("/audit?user_id=anna")).json()
-    assert {kept, deleted} <= {doc_id for entry in page["entries"] for doc_id in entry["doc_ids"]}
-    assert page["names"] == {kept: "a.md"}
+    assert {remaining, deleted} <= {doc_id for entry in page["entries"] for doc_id in entry["doc_ids"]}
+    assert page["names"] == {remaining: "a.md"}
 
 
 async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable: IngestingClient) -> None:
@@ -95,8 +95,8 @@ async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable
     assert (await anna.patch(f"/documents/{doc_id}", json={"title": "P"})).status_code == 200
     assert (await anna.put(f"/documents/{doc_id}/access", json={"acl": ["*"]})).status_code == 200
     assert (await anna.delete(f"/documents/{doc_id}")).status_code == 202
-    found = await entries(user)
-    assert [(one["user_id"], one["action"]) for one in reversed(found)] == [
+    audit_entries = await entries(user)
+    assert [(one["user_id"], one["action"]) for one in reversed(audit_entries)] == [
         ("anna", "upload"),
         ("ben", "page"),
         ("ben", "download"),
@@ -105,7 +105,7 @@ async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable
         ("anna", "publish"),
         ("anna", "delete"),
     ]
-    assert {tuple(one["doc_ids"]) for one in found} == {(doc_id,)}
+    assert {tuple(one["doc_ids"]) for one in audit_entries} == {(doc_id,)}
 
 
 async def test_what_another_assistant_reads_is_in_the_trail(
@@ -115,8 +115,8 @@ async def test_what_another_assistant_reads_is_in_the_trail(
     doc_id = await uploaded(user, durable, "a.md", "ben")
     for tool, arguments in (("search", {"query": "15 bar"}), ("fetch", {"id": doc_id})):
         assert not (await call_tool(user("ben"), tool, **arguments)).get("isError")
-    found = [(one["user_id"], one["action"], one["doc_ids"]) for one in await entries(user, "?user_id=ben")]
-    assert found == [("ben", "page", [doc_id]), ("ben", "search", [doc_id])]
+    reads = [(one["user_id"], one["action"], one["doc_ids"]) for one in await entries(user, "?user_id=ben")]
+    assert reads == [("ben", "page", [doc_id]), ("ben", "search", [doc_id])]
 
 
 async def test_lists_and_descriptions_of_documents_are_in_the_trail_once_in_ten_minutes(

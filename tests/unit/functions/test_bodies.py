@@ -23,19 +23,19 @@ from tests.unit.functions.http_app import (
 )
 
 
-async def sent(pieces: Sequence[bytes], pause_s: float = 0.0) -> AsyncIterator[bytes]:
+async def stream_pieces(pieces: Sequence[bytes], pause_s: float = 0.0) -> AsyncIterator[bytes]:
     for piece in pieces:
         await asyncio.sleep(pause_s)
         yield piece
 
 
 async def test_a_body_comes_whole() -> None:
-    assert await read_body(sent([b"a", b"", b"bc"]), 3) == b"abc"
-    assert [piece async for piece in file_parts(sent([b"a", b"bc"]))] == [b"a", b"bc"]
+    assert await read_body(stream_pieces([b"a", b"", b"bc"]), 3) == b"abc"
+    assert [piece async for piece in file_parts(stream_pieces([b"a", b"bc"]))] == [b"a", b"bc"]
 
 
 async def test_a_body_that_is_too_large_is_read_no_further() -> None:
-    body = sent([b"ab"] * 100)
+    body = stream_pieces([b"ab"] * 100)
     with pytest.raises(PayloadTooLargeError) as refused:
         await read_body(body, 3)
     assert refused.value.headers == {"X-Max-Body-Bytes": "3"}
@@ -44,17 +44,20 @@ async def test_a_body_that_is_too_large_is_read_no_further() -> None:
 
 async def test_a_body_without_end_is_given_up() -> None:
     with pytest.raises(SlowBodyError):
-        await read_body(sent([b"a"] * 1000, pause_s=0.01), 5000, within_s=0.1)
+        await read_body(stream_pieces([b"a"] * 1000, pause_s=0.01), 5000, within_s=0.1)
 
 
 async def test_a_file_may_take_long_and_not_be_silent() -> None:
-    steady = file_parts(sent([b"a"] * 10, pause_s=0.02), silence_s=30)
+    steady = file_parts(stream_pieces([b"a"] * 10, pause_s=0.02), silence_s=30)
     assert len([piece async for piece in steady]) == 10
     with pytest.raises(SlowBodyError):
-        assert [piece async for piece in file_parts(sent([b"a"], pause_s=5), silence_s=0.05)]
+        assert [piece async for piece in file_parts(stream_pieces([b"a"], pause_s=5), silence_s=0.05)]
     with pytest.raises(SlowBodyError):
         assert [
-            piece async for piece in file_parts(sent([b"a"] * 100, pause_s=0.02), silence_s=1, within_s=0.1)
+            piece
+            async for piece in file_parts(
+                stream_pieces([b"a"] * 100, pause_s=0.02), silence_s=1, within_s=0.1
+            )
         ]
 
 
@@ -75,7 +78,7 @@ async def test_refusals_over_http_say_the_limit(
     assert problem_of(large) == (413, "PayloadTooLargeError")
     assert large.headers["x-max-body-bytes"] == str(256 * 1024)
     monkeypatch.setattr("functions.http.bodies.read_body.__defaults__", (0.05,))
-    slow = await anna.post("/threads", content=sent([b"{"] * 3, pause_s=1))
+    slow = await anna.post("/threads", content=stream_pieces([b"{"] * 3, pause_s=1))
     assert problem_of(slow) == (408, "SlowBodyError")
     assert slow.headers["connection"] == "close"
 

@@ -46,10 +46,10 @@ async def platform(
 
 async def test_a_caller_learns_who_they_are_and_how_many_groups_count(platform: httpx.AsyncClient) -> None:
     claims = (ME, ("tid", TENANT), ("name", "Eva Lind"), ("department", "Legal"), ("roles", "admin"), OVERAGE)
-    told = await platform.get("/me", headers={PRINCIPAL: header(*claims)})
-    shown = told.json()
-    assert {view["resource"] for view in shown.pop("today")} >= {"documents", "chat_tokens"}
-    assert shown == {
+    response = await platform.get("/me", headers={PRINCIPAL: header(*claims)})
+    body = response.json()
+    assert {view["resource"] for view in body.pop("today")} >= {"documents", "chat_tokens"}
+    assert body == {
         "user_id": USER,
         "name": "Eva Lind",
         "department": "Legal",
@@ -63,8 +63,8 @@ async def test_a_caller_learns_who_they_are_and_how_many_groups_count(platform: 
 async def test_a_development_token_is_told_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_of(monkeypatch, InMemoryDirectory(), settings_of_tests())
     async with as_user(app, "anna", groups=["hr"], name="Anna") as anna:
-        told = (await anna.get("/me")).json()
-    assert (told["user_id"], told["name"], told["group_count"], told["roles"]) == ("anna", "Anna", 1, [])
+        body = (await anna.get("/me")).json()
+    assert (body["user_id"], body["name"], body["group_count"], body["roles"]) == ("anna", "Anna", 1, [])
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,11 @@ def test_a_range_counts_for_the_version_that_the_caller_has(if_range: str | None
 
 
 @pytest.mark.parametrize(
-    ("if_none_match", "known"),
+    ("if_none_match", "expected"),
     [(None, False), ("", False), ('"v1"', True), ('W/"v1"', True), ('"v0", "v1"', True), ('"v2"', False)],
 )
-def test_a_version_that_the_caller_has_is_known(if_none_match: str | None, known: bool) -> None:
-    assert is_known(if_none_match, "v1") is known
+def test_a_version_that_the_caller_has_is_known(if_none_match: str | None, expected: bool) -> None:
+    assert is_known(if_none_match, "v1") is expected
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ CONTENT = b"# Herons\n\nHerons stand."
 
 @pytest.fixture
 async def address(durable: IngestingClient, user: AsUser) -> str:
-    sent = await user("anna").post("/documents", files={"file": ("ü <b>.md", CONTENT)})
+    response = await user("anna").post("/documents", files={"file": ("ü <b>.md", CONTENT)})
     await durable.run()
-    return f"/documents/{sent.json()['doc_id']}/content"
+    return f"/documents/{response.json()['doc_id']}/content"
 
 
 async def get(client: httpx.AsyncClient, address: str, span: str | None = None) -> httpx.Response:
@@ -189,8 +189,8 @@ async def test_a_file_that_is_gone_is_an_error_and_no_half_answer(
     ],
 )
 def test_one_span_of_bytes_is_understood(header: str | None, span: tuple[int, int] | None) -> None:
-    wanted = None if span is None else ByteSpan(first=span[0], length=span[1])
-    assert byte_span(header, 10) == wanted
+    expected = None if span is None else ByteSpan(first=span[0], length=span[1])
+    assert byte_span(header, 10) == expected
 
 
 @pytest.mark.parametrize(("header", "size"), [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-", 0)])

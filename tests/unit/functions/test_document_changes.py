@@ -23,9 +23,9 @@ GUIDE = b"# Pumps\n\nThe pump runs at 15 bar.\n\n# Care\n\nOil is changed every 
 @pytest.fixture
 async def document(durable: IngestingClient, user: AsUser) -> dict[str, Any]:
     """Ingest a document that Anna owns and the group hr may read."""
-    sent = await user("anna").post("/documents", data={"acl": "hr"}, files={"file": ("guide.md", GUIDE)})
+    response = await user("anna").post("/documents", data={"acl": "hr"}, files={"file": ("guide.md", GUIDE)})
     assert await durable.run() == ["ready"]
-    return dict(sent.json())
+    return dict(response.json())
 
 
 async def blob_name_of(services: Services, document: dict[str, Any]) -> str:
@@ -216,22 +216,22 @@ async def test_after_three_failed_tries_a_file_is_left_alone_until_somebody_asks
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
     anna = user("anna")
-    sent = (await anna.post("/documents", files={"file": ("broken.md", b"\x00\x01" * 50)})).json()
+    upload = (await anna.post("/documents", files={"file": ("broken.md", b"\x00\x01" * 50)})).json()
     outcomes = await durable.run()
     for occasion in range(4):
-        name = await blob_name_of(services, sent)
+        name = await blob_name_of(services, upload)
         await durable.start_new("ingest_document", f"again-{occasion}", {"blob_name": name})
         outcomes += await durable.run()
     assert outcomes == ["failed", "failed", "failed", "current", "current"]
-    failed = (await anna.get(address(sent))).json()
+    failed = (await anna.get(address(upload))).json()
     assert (failed["status"], failed["failed_tries"]) == ("failed", 3)
 
     # Access to a quarantined file can be changed, and its history is kept.
-    closed = (await anna.put(f"{address(sent)}/access", json={"acl": ["ben"]})).json()
+    closed = (await anna.put(f"{address(upload)}/access", json={"acl": ["ben"]})).json()
     assert (closed["status"], closed["acl"]) == ("failed", ["anna", "ben"])
-    assert (await anna.post(f"{address(sent)}/reingest")).status_code == 202
+    assert (await anna.post(f"{address(upload)}/reingest")).status_code == 202
     assert await durable.run() == ["failed"]
-    assert (await anna.get(address(sent))).json()["failed_tries"] == 1
+    assert (await anna.get(address(upload))).json()["failed_tries"] == 1
 
 
 async def test_ingesting_once_more_makes_all_of_it_anew_and_the_same(

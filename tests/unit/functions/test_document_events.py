@@ -23,17 +23,17 @@ NOW = datetime.now(UTC)
 
 
 def state(doc_id: str, acl: str = "anna", **fields: Any) -> DocumentState:
-    known = {"doc_id": doc_id, "blob_name": f"{doc_id}.md", "filename": f"{doc_id}.md", "updated_at": NOW}
-    return DocumentState.model_validate({**known, "wanted_rights": Rights(acl=(acl,)), **fields})
+    defaults = {"doc_id": doc_id, "blob_name": f"{doc_id}.md", "filename": f"{doc_id}.md", "updated_at": NOW}
+    return DocumentState.model_validate({**defaults, "wanted_rights": Rights(acl=(acl,)), **fields})
 
 
 async def change(store: InMemoryDocumentStore, doc_id: str, **fields: Any) -> None:
-    known = store.states[doc_id]
-    at = max(datetime.now(UTC), known.updated_at + timedelta(microseconds=1))
-    await store.replace(known.model_copy(update={"updated_at": at, **fields}))
+    current_state = store.states[doc_id]
+    at = max(datetime.now(UTC), current_state.updated_at + timedelta(microseconds=1))
+    await store.replace(current_state.model_copy(update={"updated_at": at, **fields}))
 
 
-async def told(feed: DocumentFeed) -> list[tuple[str, str, str | None]]:
+async def poll_events(feed: DocumentFeed) -> list[tuple[str, str, str | None]]:
     return [
         (event.name, event.doc_id, event.view.status if event.view else None) for event in await feed.poll()
     ]
@@ -55,38 +55,38 @@ async def test_a_feed_begins_with_what_is_in_work_and_goes_on_with_changes(
     await store.create(state("d1", status="parsing"))
     await store.create(state("d2", status="ready", updated_at=NOW - timedelta(minutes=1)))
     feed = DocumentFeed(SharedScans(store), ANNA, None)
-    assert await told(feed) == [("document", "d1", "parsing")]
-    assert await told(feed) == []
+    assert await poll_events(feed) == [("document", "d1", "parsing")]
+    assert await poll_events(feed) == []
     await change(store, "d1", status="embedding")
-    assert await told(feed) == [("document", "d1", "embedding")]
+    assert await poll_events(feed) == [("document", "d1", "embedding")]
 
 
 async def test_a_sign_of_life_is_no_change(store: InMemoryDocumentStore) -> None:
     await store.create(state("d1", status="parsing"))
     feed = DocumentFeed(SharedScans(store), ANNA, None)
-    await told(feed)
+    await poll_events(feed)
     await change(store, "d1", wish=1)
-    assert await told(feed) == []
+    assert await poll_events(feed) == []
 
 
 async def test_documents_of_others_are_never_told_of(store: InMemoryDocumentStore) -> None:
     await store.create(state("d1", acl="ben", status="parsing"))
     feed = DocumentFeed(SharedScans(store), ANNA, None)
     await change(store, "d1", status="failed", reason="secret")
-    assert await told(feed) == []
+    assert await poll_events(feed) == []
     await store.delete(store.states["d1"])
-    assert await told(feed) == []
+    assert await poll_events(feed) == []
 
 
 async def test_a_document_that_is_closed_or_gone_is_removed_once(store: InMemoryDocumentStore) -> None:
     for doc_id in ("d1", "d2"):
         await store.create(state(doc_id, status="parsing"))
     feed = DocumentFeed(SharedScans(store), ANNA, None)
-    await told(feed)
+    await poll_events(feed)
     await change(store, "d1", wanted_rights=Rights(acl=("ben",)))
     await store.delete(store.states["d2"])
-    assert await told(feed) == [("removed", "d1", None), ("removed", "d2", None)]
-    assert await told(feed) == []
+    assert await poll_events(feed) == [("removed", "d1", None), ("removed", "d2", None)]
+    assert await poll_events(feed) == []
 
 
 async def test_a_reader_that_comes_back_gets_what_changed_meanwhile(store: InMemoryDocumentStore) -> None:
@@ -95,7 +95,7 @@ async def test_a_reader_that_comes_back_gets_what_changed_meanwhile(store: InMem
     (first, last) = await DocumentFeed(SharedScans(store), ANNA, None).poll()
     await change(store, "d1", status="ready")
     again = DocumentFeed(SharedScans(store), ANNA, last.moment)
-    assert ("document", "d1", "ready") in await told(again)
+    assert ("document", "d1", "ready") in await poll_events(again)
     assert first.moment <= last.moment
 
 
@@ -126,8 +126,8 @@ async def test_over_http_it_is_an_event_stream_of_the_callers_documents(
     await user("ben").post("/documents", files={"file": ("b.md", b"x")})
     answered = await user("anna").get("/documents/events")
     assert answered.headers["content-type"].startswith("text/event-stream")
-    shown = [json.loads(line[6:]) for line in answered.text.splitlines() if line.startswith("data: ")]
-    assert [(document["filename"], document["status"]) for document in shown] == [("a.md", "queued")]
+    documents = [json.loads(line[6:]) for line in answered.text.splitlines() if line.startswith("data: ")]
+    assert [(document["filename"], document["status"]) for document in documents] == [("a.md", "queued")]
 
 
 @pytest.mark.parametrize("header", ["abc", "-1", "9" * 18])
@@ -144,8 +144,8 @@ async def test_an_id_of_long_ago_begins_anew(user: AsUser) -> None:
 
 async def test_an_id_of_a_moment_ago_goes_on_from_there(services: Services, user: AsUser) -> None:
     await user("anna").post("/documents", files={"file": ("a.md", b"x")})
-    told = await user("anna").get("/documents/events")
-    (moment,) = [line[4:] for line in told.text.splitlines() if line.startswith("id: ")]
+    response = await user("anna").get("/documents/events")
+    (moment,) = [line[4:] for line in response.text.splitlines() if line.startswith("id: ")]
     answered = await user("anna").get("/documents/events", headers={"Last-Event-ID": moment})
     assert answered.status_code == 200
     assert "a.md" in answered.text

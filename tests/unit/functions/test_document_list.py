@@ -16,12 +16,12 @@ IN_WORK = [f"in-work-{number}.md" for number in range(3)]
 
 async def send(user: AsUser, name: str, who: str = "anna") -> None:
     content = f"# Pump {name}\n\nThe pump {name} runs at 15 bar.".encode()
-    sent = await user(who).post("/documents", data={"acl": who}, files={"file": (name, content)})
-    assert sent.status_code == 202
+    response = await user(who).post("/documents", data={"acl": who}, files={"file": (name, content)})
+    assert response.status_code == 202
 
 
 @pytest.fixture
-async def sent(durable: IngestingClient, user: AsUser) -> None:
+async def uploads(durable: IngestingClient, user: AsUser) -> None:
     """Upload documents of Anna and Ben, some of which are ready while others are still in progress."""
     for name in READY:
         await send(user, name)
@@ -33,27 +33,27 @@ async def sent(durable: IngestingClient, user: AsUser) -> None:
 
 
 async def pages(user: AsUser, limit: int, **metadata: str) -> list[list[str]]:
-    found: list[list[str]] = []
+    names_by_page: list[list[str]] = []
     parameters: dict[str, Any] = {"limit": limit, **metadata}
     while True:
         page = (await user("anna").get("/documents", params=parameters)).json()
         assert page["count"] == len(page["documents"])
-        found.append([document["filename"] for document in page["documents"]])
+        names_by_page.append([document["filename"] for document in page["documents"]])
         if page["cursor"] is None:
-            return found
+            return names_by_page
         parameters["cursor"] = page["cursor"]
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 7])
 async def test_pages_hold_everything_once_and_in_order(user: AsUser, limit: int) -> None:
-    found = await pages(user, limit)
-    assert [name for page in found for name in page] == [*IN_WORK, *reversed(READY)]
-    assert {len(page) for page in found[:-1]} <= {limit}
-    assert 0 < len(found[-1]) <= limit
+    names_by_page = await pages(user, limit)
+    assert [name for page in names_by_page for name in page] == [*IN_WORK, *reversed(READY)]
+    assert {len(page) for page in names_by_page[:-1]} <= {limit}
+    assert 0 < len(names_by_page[-1]) <= limit
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_list_can_be_of_one_status(user: AsUser) -> None:
     assert await pages(user, 2, status="working") == [IN_WORK[:2], IN_WORK[2:]]
     assert await pages(user, 8, status="working", q="WORK-1") == [["in-work-1.md"]]
@@ -63,35 +63,38 @@ async def test_a_list_can_be_of_one_status(user: AsUser) -> None:
     assert problem_of(refused) == (400, "InvalidRequestError")
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_documents_have_one_of_several_tags(user: AsUser) -> None:
-    shown = (await user("anna").get("/documents", params={"status": "ready"})).json()["documents"]
-    for document, tags in zip(shown, (["oil"], ["water"], ["steam"]), strict=False):
+    documents = (await user("anna").get("/documents", params={"status": "ready"})).json()["documents"]
+    for document, tags in zip(documents, (["oil"], ["water"], ["steam"]), strict=False):
         changed = await user("anna").patch(f"/documents/{document['doc_id']}", json={"tags": tags})
         assert changed.status_code == 200
-    found = await user("anna").get("/documents", params={"tags": ["oil", "steam"]})
-    assert {one["doc_id"] for one in found.json()["documents"]} == {shown[0]["doc_id"], shown[2]["doc_id"]}
+    response = await user("anna").get("/documents", params={"tags": ["oil", "steam"]})
+    assert {one["doc_id"] for one in response.json()["documents"]} == {
+        documents[0]["doc_id"],
+        documents[2]["doc_id"],
+    }
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_one_page_that_holds_all_is_the_last(user: AsUser) -> None:
     assert await pages(user, 8) == [[*IN_WORK, *reversed(READY)]]
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_pages_of_a_narrower_list_hold_complete_ones_alone(user: AsUser) -> None:
     assert await pages(user, 1, filename="ready-3.md") == [["ready-3.md"]]
     assert await pages(user, 1, filename="in-work-1.md") == [[]]
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_new_version_in_work_is_listed_as_the_document_that_it_is_still(
     user: AsUser, durable: IngestingClient
 ) -> None:
     assert set(await durable.run()) == {"ready"}
     await send(user, "in-work-1.md")
-    (found,) = await pages(user, 100)
-    assert sorted(found) == sorted([*IN_WORK, *READY])
+    (filenames,) = await pages(user, 100)
+    assert sorted(filenames) == sorted([*IN_WORK, *READY])
 
 
 async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
@@ -106,24 +109,24 @@ async def test_pages_go_on_behind_the_longest_names_that_the_storage_takes(
     """Check long names: uploads are shortened, but blobs may have names of up to 1,024 characters."""
     await send(user, "z.md")
     (listed,) = (await user("anna").get("/documents")).json()["documents"]
-    sent = await services.documents.get(listed["doc_id"])
-    assert sent is not None
+    state = await services.documents.get(listed["doc_id"])
+    assert state is not None
     names = [f"{number}{'漢' * 1022}x" for number in range(3)]
     for name in names:
         await services.documents.create(
-            sent.model_copy(update={"doc_id": document_id(name), "blob_name": name, "filename": name})
+            state.model_copy(update={"doc_id": document_id(name), "blob_name": name, "filename": name})
         )
     assert await pages(user, 1) == [[name] for name in (*names, "z.md")]
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_list_can_be_sorted_a_page_at_a_time(user: AsUser) -> None:
     assert await pages(user, 2, sort="filename") == [READY[:2], READY[2:4], READY[4:]]
     refused = await user("anna").get("/documents", params={"sort": "filename", "cursor": "elsewhere"})
     assert problem_of(refused)[0] == 400
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_sorted_list_repeats_nothing_when_the_index_lags(user: AsUser, services: Services) -> None:
     for listed in (await user("anna").get("/documents", params={"status": "ready"})).json()["documents"]:
         if listed["filename"] in READY[:2]:
@@ -135,22 +138,22 @@ async def test_a_sorted_list_repeats_nothing_when_the_index_lags(user: AsUser, s
     assert await pages(user, 2, sort="filename") == [READY[2:4], READY[4:]]
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_document_that_is_called_so_comes_first(user: AsUser) -> None:
-    found = (await user("anna").get("/documents", params={"q": "ready-3.md"})).json()["documents"]
-    assert found[0]["filename"] == "ready-3.md"
+    matches = (await user("anna").get("/documents", params={"q": "ready-3.md"})).json()["documents"]
+    assert matches[0]["filename"] == "ready-3.md"
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_categories_are_counted_of_what_a_search_finds(user: AsUser) -> None:
-    found = (await user("anna").get("/documents", params={"q": "pump"})).json()
+    listing = (await user("anna").get("/documents", params={"q": "pump"})).json()
     counted = (await user("anna").get("/documents/facets", params={"q": "pump"})).json()
     nothing = (await user("anna").get("/documents/facets", params={"q": "zephyr"})).json()
-    assert counted["document_count"] == found["count"] > 0
+    assert counted["document_count"] == listing["count"] > 0
     assert (nothing["document_count"], nothing["tags"]) == (0, [])
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_owners_see_readers_and_folders_and_readers_by_what_they_have_access(user: AsUser) -> None:
     doc_id = (await user("anna").get("/documents", params={"q": "ready-1.md"})).json()["documents"][0][
         "doc_id"
@@ -168,7 +171,7 @@ async def test_owners_see_readers_and_folders_and_readers_by_what_they_have_acce
         assert (by_group[doc_id]["acl"], by_group[doc_id]["access_via"]) == (None, ["group"])
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("uploads")
 async def test_a_list_can_be_of_several_projects(user: AsUser) -> None:
     anna = user("anna")
     documents = (await anna.get("/documents?status=ready")).json()["documents"]

@@ -38,15 +38,15 @@ MARKDOWN = {"Accept": "text/markdown"}
 
 @pytest.fixture
 def pdf(tmp_path: Path) -> bytes:
-    made = PdfMaker().page().heading("Birds").paragraph("Many live here.").page().heading("Herons")
-    return made.paragraph(f"Early. {QUOTE} It waits.").write(tmp_path / "birds.pdf").read_bytes()
+    maker = PdfMaker().page().heading("Birds").paragraph("Many live here.").page().heading("Herons")
+    return maker.paragraph(f"Early. {QUOTE} It waits.").write(tmp_path / "birds.pdf").read_bytes()
 
 
 async def ingested(user: AsUser, durable: IngestingClient, name: str, content: bytes) -> str:
-    sent = await user("anna").post("/documents", files={"file": (name, content)}, data={"acl": "readers"})
-    assert sent.status_code == 202, sent.text
+    response = await user("anna").post("/documents", files={"file": (name, content)}, data={"acl": "readers"})
+    assert response.status_code == 202, response.text
     await durable.run()
-    return str(sent.json()["doc_id"])
+    return str(response.json()["doc_id"])
 
 
 async def cite(services: Services, doc_id: str, quote: str = QUOTE, page: int | None = 2) -> None:
@@ -69,9 +69,9 @@ async def cite(services: Services, doc_id: str, quote: str = QUOTE, page: int | 
 
 @pytest.fixture
 async def doc_id(services: Services, durable: IngestingClient, user: AsUser, pdf: bytes) -> str:
-    found = await ingested(user, durable, "birds.pdf", pdf)
-    await cite(services, found)
-    return found
+    birds_id = await ingested(user, durable, "birds.pdf", pdf)
+    await cite(services, birds_id)
+    return birds_id
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ async def test_a_cited_page_shows_its_picture_with_the_passage_marked(
 
 
 async def test_the_words_of_a_picture_come_if_they_are_asked_for(ben: httpx.AsyncClient, doc_id: str) -> None:
-    asked = {"run": RUN, "n": "1", "words": "true"}
-    view = (await ben.get(f"/documents/{doc_id}/pages/2", params=asked, headers=JSON)).json()
+    params = {"run": RUN, "n": "1", "words": "true"}
+    view = (await ben.get(f"/documents/{doc_id}/pages/2", params=params, headers=JSON)).json()
     words = [word["text"] for word in view["picture"]["words"]]
     assert words == f"Herons Early. {QUOTE} It waits.".split()
     (mark,) = view["picture"]["marks"]
@@ -114,12 +114,12 @@ async def test_the_words_of_a_picture_come_if_they_are_asked_for(ben: httpx.Asyn
     assert (mark["left"], mark["right"]) == (quoted[0]["left"], quoted[-1]["right"])
 
 
-@pytest.mark.parametrize(("asked", "width"), [(1, 320), (320, 320), (500, 640), (960, 960)])
+@pytest.mark.parametrize(("requested_width", "width"), [(1, 320), (320, 320), (500, 640), (960, 960)])
 async def test_a_phone_gets_a_smaller_picture(
-    ben: httpx.AsyncClient, doc_id: str, asked: int, width: int
+    ben: httpx.AsyncClient, doc_id: str, requested_width: int, width: int
 ) -> None:
     for _ in range(2):  # first drawn, then cached
-        small = await ben.get(f"/documents/{doc_id}/pages/2/image", params={"width": asked})
+        small = await ben.get(f"/documents/{doc_id}/pages/2/image", params={"width": requested_width})
         assert small.headers["content-type"] == "image/webp"
         with Image.open(io.BytesIO(small.content)) as picture:
             assert (picture.format, picture.width) == ("WEBP", width)
@@ -139,8 +139,8 @@ async def test_the_picture_is_drawn_once_and_kept_with_its_version(
     assert state is not None
     await services.blobs.write(DOCUMENTS, state.blob_name, b"another version")
     assert (await ben.get(address)).content == first.content
-    kept = {"If-None-Match": first.headers["etag"]}
-    assert (await ben.get(address, headers=kept)).status_code == 304
+    headers = {"If-None-Match": first.headers["etag"]}
+    assert (await ben.get(address, headers=headers)).status_code == 304
     # The file no longer matches the index, so a page that is not cached cannot be drawn.
     assert problem_of(await ben.get(f"/documents/{doc_id}/pages/1/image")) == (409, "ConflictError")
     assert (await ben.get(f"/documents/{doc_id}/pages/1")).status_code == 200
@@ -207,10 +207,10 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
 async def test_a_version_is_given_up_after_two_pages_that_could_not_be_drawn(
     user: AsUser, durable: IngestingClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = PdfMaker()
+    maker = PdfMaker()
     for _ in range(4):
-        made.page().paragraph(QUOTE)
-    doc_id = await ingested(user, durable, "slow.pdf", made.write(tmp_path / "slow.pdf").read_bytes())
+        maker.page().paragraph(QUOTE)
+    doc_id = await ingested(user, durable, "slow.pdf", maker.write(tmp_path / "slow.pdf").read_bytes())
     anna = user("anna")
     assert (await anna.get(f"/documents/{doc_id}/pages/4/image")).status_code == 200
     with monkeypatch.context() as patched:
@@ -234,10 +234,10 @@ async def test_one_person_who_asks_for_many_pages_leaves_places_for_others(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = PdfMaker()
+    maker = PdfMaker()
     for _ in range(20):
-        made.page().paragraph(QUOTE)
-    slow = await ingested(user, durable, "slow.pdf", made.write(tmp_path / "slow.pdf").read_bytes())
+        maker.page().paragraph(QUOTE)
+    slow = await ingested(user, durable, "slow.pdf", maker.write(tmp_path / "slow.pdf").read_bytes())
     download, is_fetched, may_continue = services.blobs.download, asyncio.Event(), asyncio.Event()
 
     async def waiting(container: str, name: str, target: Path) -> BlobProperties:
@@ -303,8 +303,8 @@ async def test_a_document_of_too_many_pieces_is_refused(
 ) -> None:
     services.settings = settings_of_tests(max_document_bytes=300_000, embedding_dimensions=DIMENSIONS)
     doc_id = await ingested(user, durable, "pieces.html", b"<p>a" * 50_001)
-    shown = (await user("anna").get(f"/documents/{doc_id}")).json()
-    assert (shown["status"], shown["failure"]) == ("failed", "too_large")
+    document = (await user("anna").get(f"/documents/{doc_id}")).json()
+    assert (document["status"], document["failure"]) == ("failed", "too_large")
 
 
 async def test_views_count_as_calls(services: Services, ben: httpx.AsyncClient, doc_id: str) -> None:
@@ -376,20 +376,26 @@ async def test_pieces_and_pictures_go_with_their_version_and_their_document(
 ) -> None:
     assert (await ben.get(f"/documents/{doc_id}/pages/1/image")).status_code == 200
 
-    async def kept() -> list[str]:
+    async def list_version_files() -> list[str]:
         return [
             blob.name.rpartition("/")[2]
             async for blob in services.blobs.list_blobs(WORK, f"versions/{doc_id}/")
         ]
 
-    assert await kept() == ["manifest.json", "outline.json", "page-1.json", "page-1.png", "reading.json"]
-    made = PdfMaker().page().paragraph("A new version.")
-    await ingested(user, durable, "birds.pdf", bytes(made.pdf.output()))
-    assert await kept() == ["manifest.json", "outline.json", "reading.json"]
+    assert await list_version_files() == [
+        "manifest.json",
+        "outline.json",
+        "page-1.json",
+        "page-1.png",
+        "reading.json",
+    ]
+    maker = PdfMaker().page().paragraph("A new version.")
+    await ingested(user, durable, "birds.pdf", bytes(maker.pdf.output()))
+    assert await list_version_files() == ["manifest.json", "outline.json", "reading.json"]
     assert "A new version." in (await ben.get(f"/documents/{doc_id}/readable")).text
     assert (await user("anna").delete(f"/documents/{doc_id}")).status_code == 202
     await durable.run()
-    assert await kept() == []
+    assert await list_version_files() == []
 
 
 async def test_a_new_version_that_fails_leaves_the_old_one_to_be_read(
@@ -401,8 +407,10 @@ async def test_a_new_version_that_fails_leaves_the_old_one_to_be_read(
     state = await services.documents.get(doc_id)
     assert state is not None
     assert state.status == "failed"
-    kept = [blob.name async for blob in services.blobs.list_blobs(WORK, f"versions/{doc_id}/")]
-    assert kept == [f"{state.folder}{name}" for name in ("manifest.json", "outline.json", "reading.json")]
+    file_names = [blob.name async for blob in services.blobs.list_blobs(WORK, f"versions/{doc_id}/")]
+    assert file_names == [
+        f"{state.folder}{name}" for name in ("manifest.json", "outline.json", "reading.json")
+    ]
     assert QUOTE in (await ben.get(f"/documents/{doc_id}/pages/2")).text
 
 
@@ -412,9 +420,9 @@ async def test_where_a_document_was_taken_from_is_kept_and_shown(
     anna = user("anna")
     cues = b"WEBVTT\n\n00:01:23.000 --> 00:01:30.000\nWelcome to the review.\n"
     form = {"source_url": "https://video.example/review"}
-    sent = await anna.post("/documents", files={"file": ("review.vtt", cues)}, data=form)
+    response = await anna.post("/documents", files={"file": ("review.vtt", cues)}, data=form)
     await durable.run()
-    path = f"/documents/{sent.json()['doc_id']}"
+    path = f"/documents/{response.json()['doc_id']}"
     assert (await anna.get(path)).json()["source_url"] == form["source_url"]
     assert 'href="https://video.example/review#t=83"' in (await anna.get(f"{path}/readable?t=83")).text
     changed = await anna.put(f"{path}/access", json={"acl": ["readers"]})

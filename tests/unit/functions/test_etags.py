@@ -16,9 +16,9 @@ FAILED = (412, "PreconditionFailedError")
 
 @pytest.fixture
 async def address(durable: IngestingClient, user: AsUser) -> str:
-    sent = await user("anna").post("/documents", files={"file": ("m.md", b"# Herons\n\nHerons stand.")})
+    response = await user("anna").post("/documents", files={"file": ("m.md", b"# Herons\n\nHerons stand.")})
     await durable.run()
-    return f"/documents/{sent.json()['doc_id']}"
+    return f"/documents/{response.json()['doc_id']}"
 
 
 async def etag_of(client: httpx.AsyncClient, address: str) -> str:
@@ -32,8 +32,8 @@ async def test_a_document_that_did_not_change_is_not_sent_again(user: AsUser, ad
     etag = await etag_of(anna, address)
     # A compressing proxy makes the tag weak, and If-None-Match compares weakly.
     for condition in (f'"x", {etag}', f"W/{etag}", f'W/"x", W/{etag}'):
-        known = await anna.get(address, headers={"If-None-Match": condition})
-        assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", etag)
+        response = await anna.get(address, headers={"If-None-Match": condition})
+        assert (response.status_code, response.content, response.headers["etag"]) == (304, b"", etag)
     assert (await anna.get(address, headers={"If-None-Match": '"x"'})).status_code == 200
     changed = await anna.patch(address, json={"title": "Waders"})
     assert changed.headers["etag"] == await etag_of(anna, address) != etag
@@ -100,8 +100,8 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
     check = documents._require_match
     done: list[bool] = []
 
-    async def slower(*given: Any) -> None:
-        await check(*given)
+    async def slower(*arguments: Any) -> None:
+        await check(*arguments)
         if not done:
             done.append(True)
             closed = await anna.put(address + "/access", json={"acl": ["carl"]}, headers=seen)

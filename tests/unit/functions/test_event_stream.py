@@ -172,9 +172,9 @@ async def test_nobody_has_seen_what_was_not_written_yet() -> None:
 
 async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> None:
     log = await log_of("STATUS")
-    begun = await log.read("r")
+    first_slice = await log.read("r")
     await log.append("r", [run_event("COMPLETE")])
-    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=begun)]
+    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=first_slice)]
     assert received == await frames(log)
 
 
@@ -182,7 +182,7 @@ async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_stora
     log = WatchedLog()
     await log.create("r")
     await MemoryRunLog.append(log, "r", [run_event("STATUS")])  # before the first watcher
-    begun = await log.read("r")
+    first_slice = await log.read("r")
     log.readings = 0
 
     async def work() -> None:
@@ -190,7 +190,7 @@ async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_stora
         await log.append("r", [run_event("COMPLETE")])
 
     working = asyncio.create_task(work())
-    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=begun)]
+    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=first_slice)]
     await working
     assert len(received) == 2
     assert 1 <= log.readings <= 3  # the run may have continued in another process

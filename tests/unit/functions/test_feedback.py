@@ -38,20 +38,20 @@ def app(services: Services) -> ASGIApp:
     return make_app(IngestingClient(services))
 
 
-async def begun(services: Services, **more: Any) -> RunRequest:
+async def start_run(services: Services, **more: Any) -> RunRequest:
     return await begin_run(ChatRequest(question=QUESTION, **more), ANNA, services)
 
 
 async def answered(services: Services, **more: Any) -> RunRequest:
-    request = await begun(services, **more)
+    request = await start_run(services, **more)
     await run_to_end(request.run_id, services)
     return request
 
 
 async def measured(app: ASGIApp, **query: str) -> dict[str, Any]:
-    told = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params=query)
-    assert told.status_code == 200, told.text
-    metrics: dict[str, Any] = told.json()
+    response = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params=query)
+    assert response.status_code == 200, response.text
+    metrics: dict[str, Any] = response.json()
     return metrics
 
 
@@ -68,12 +68,12 @@ async def test_a_rating_is_kept_shown_and_counted(
     services: Services, anna: httpx.AsyncClient, app: ASGIApp
 ) -> None:
     request = await answered(services)
-    said = {"rating": 4, "thumb": "up", "reasons": ["well_sourced"], "comment": "  Good. "}
-    put = await anna.put(f"/runs/{request.run_id}/feedback", json=said)
-    kept = put.json()
+    rating = {"rating": 4, "thumb": "up", "reasons": ["well_sourced"], "comment": "  Good. "}
+    put = await anna.put(f"/runs/{request.run_id}/feedback", json=rating)
+    stored_rating = put.json()
     assert put.status_code == 200
-    datetime.fromisoformat(kept.pop("given_at"))
-    assert kept == {**said, "comment": "Good."}
+    datetime.fromisoformat(stored_rating.pop("given_at"))
+    assert stored_rating == {**rating, "comment": "Good."}
     assert (await anna.get(f"/runs/{request.run_id}/feedback")).json() == put.json()
     assert (await anna.get(f"/runs/{request.run_id}")).json()["feedback"] == put.json()
     messages = (await anna.get(f"/threads/{request.thread_id}/messages")).json()["messages"]
@@ -86,8 +86,8 @@ async def test_the_last_rating_counts(services: Services, anna: httpx.AsyncClien
     request = await answered(services)
     for body in ({"rating": 5, "comment": "Great."}, {"thumb": "down", "reasons": ["wrong"]}):
         assert (await anna.put(f"/runs/{request.run_id}/feedback", json=body)).status_code == 200
-    kept = (await anna.get(f"/runs/{request.run_id}/feedback")).json()
-    assert (kept["rating"], kept["thumb"], kept["comment"]) == (None, "down", None)
+    stored_rating = (await anna.get(f"/runs/{request.run_id}/feedback")).json()
+    assert (stored_rating["rating"], stored_rating["thumb"], stored_rating["comment"]) == (None, "down", None)
     ratings = (await measured(app))["ratings"]
     assert (ratings["rated"], ratings["average"], ratings["comments"]) == (1, None, 0)
     assert ratings["reasons"] == {"wrong": 1}
@@ -104,7 +104,7 @@ async def test_a_rating_can_be_taken_back(services: Services, anna: httpx.AsyncC
 
 
 async def test_a_run_that_has_not_ended_cannot_be_rated(services: Services, anna: httpx.AsyncClient) -> None:
-    request = await begun(services)
+    request = await start_run(services)
     refused = await anna.put(f"/runs/{request.run_id}/feedback", json={"rating": 1})
     assert problem_of(refused) == (409, "ConflictError")
     assert kinds(services) == []
@@ -237,12 +237,12 @@ async def test_the_measures_are_for_administrators(anna: httpx.AsyncClient) -> N
 async def test_the_measures_of_one_project(services: Services, app: ASGIApp) -> None:
     await answered(services)
     await answered(services, project_id="pumps")
-    told = await measured(app, project_id="pumps", hours="1")
-    assert (told["project_id"], told["answers"]["runs"]) == ("pumps", 1)
+    metrics = await measured(app, project_id="pumps", hours="1")
+    assert (metrics["project_id"], metrics["answers"]["runs"]) == ("pumps", 1)
     assert (await measured(app))["answers"]["runs"] == 2
 
 
 @pytest.mark.parametrize("hours", ["0", "721", "-1", "1.5", "a", "²"])
 async def test_strange_hours_are_refused(hours: str, app: ASGIApp) -> None:
-    told = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params={"hours": hours})
-    assert problem_of(told) == (400, "InvalidRequestError")
+    response = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params={"hours": hours})
+    assert problem_of(response) == (400, "InvalidRequestError")

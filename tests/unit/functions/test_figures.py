@@ -15,13 +15,13 @@ PICTURE = b"\x89PNG\r\n\x1a\n and so on"
 @pytest.fixture
 async def doc_id(services: Services, durable: IngestingClient, user: AsUser) -> str:
     files = {"file": ("m.md", b"# Herons\n\nHerons stand.")}
-    sent = await user("anna").post("/documents", files=files, data={"acl": "readers"})
+    response = await user("anna").post("/documents", files=files, data={"acl": "readers"})
     await durable.run()
-    found: str = sent.json()["doc_id"]
-    state = await services.documents.get(found)
+    new_id: str = response.json()["doc_id"]
+    state = await services.documents.get(new_id)
     assert state is not None
     await services.blobs.write(WORK, picture_blob(state.folder, NAME), PICTURE)
-    return found
+    return new_id
 
 
 async def test_a_reader_sees_the_picture_and_nothing_can_run_in_it(user: AsUser, doc_id: str) -> None:
@@ -44,11 +44,11 @@ async def test_a_foreign_picture_is_told_from_none_by_nothing(user: AsUser, doc_
 async def test_a_picture_is_known_only_to_who_may_still_read_it(user: AsUser, doc_id: str) -> None:
     reader = user("ben", groups=["readers"])
     etag = (await reader.get(f"/documents/{doc_id}/figures/{NAME}")).headers["etag"]
-    kept = {"If-None-Match": f'"other", {etag}'}
-    assert (await reader.get(f"/documents/{doc_id}/figures/{NAME}", headers=kept)).status_code == 304
+    headers = {"If-None-Match": f'"other", {etag}'}
+    assert (await reader.get(f"/documents/{doc_id}/figures/{NAME}", headers=headers)).status_code == 304
     changed = await user("anna").put(f"/documents/{doc_id}/access", json={"acl": ["anna"]})
     assert changed.status_code < 300
-    revoked = await reader.get(f"/documents/{doc_id}/figures/{NAME}", headers=kept)
+    revoked = await reader.get(f"/documents/{doc_id}/figures/{NAME}", headers=headers)
     assert problem_of(revoked) == (404, "DocumentNotFoundError")
 
 

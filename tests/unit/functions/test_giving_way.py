@@ -24,9 +24,9 @@ from tests.world import corpus_services
 
 @pytest.fixture
 def shares(monkeypatch: pytest.MonkeyPatch) -> Shares:
-    made = Shares(12)
-    monkeypatch.setattr(fair_turns, "SHARES", made)
-    return made
+    fair_shares = Shares(12)
+    monkeypatch.setattr(fair_turns, "SHARES", fair_shares)
+    return fair_shares
 
 
 async def test_an_upload_gives_way_to_a_question_if_its_senders_files_are_at_work(

@@ -13,11 +13,11 @@ from tests.unit.functions.http_app import IngestingClient, as_user, connect, mak
 async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_learn_which_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    services, looked = fake_services(settings=settings_of_tests()), 0
+    services, check_count = fake_services(settings=settings_of_tests()), 0
 
     async def failing(container: str, name: str) -> BlobProperties | None:
-        nonlocal looked
-        looked += 1
+        nonlocal check_count
+        check_count += 1
         raise DependencyError("The storage is out of reach.")
 
     monkeypatch.setattr(services.blobs, "properties", failing)
@@ -27,11 +27,11 @@ async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_lea
     app = make_app(IngestingClient(services))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as nobody:
         anonymous = [await nobody.get("/health/ready") for _ in range(3)]
-    known = await as_user(app, "anna").get("/health/ready")
-    assert {one.status_code for one in (*anonymous, known)} == {503}
+    anna_response = await as_user(app, "anna").get("/health/ready")
+    assert {one.status_code for one in (*anonymous, anna_response)} == {503}
     assert [one.json()["failed"] for one in anonymous] == [{}, {}, {}]
-    assert known.json()["failed"] == {"storage": DependencyError.code}
-    assert looked == 2, "once for all who are not signed in, and again for the one who is"
+    assert anna_response.json()["failed"] == {"storage": DependencyError.code}
+    assert check_count == 2, "once for all who are not signed in, and again for the one who is"
 
 
 class Unreachable:
@@ -48,6 +48,6 @@ async def test_a_tool_that_fails_is_named_and_the_app_stays_ready(monkeypatch: p
     monkeypatch.setattr(health, "_LAST", health._Check())
     connect(monkeypatch, services)
     monkeypatch.setattr("shared.wiring.get_services", lambda: services)
-    known = await as_user(make_app(IngestingClient(services)), "anna").get("/health/ready")
-    assert known.status_code == 200
-    assert known.json() == {"status": "ok", "failed": {"github": DependencyError.code}}
+    response = await as_user(make_app(IngestingClient(services)), "anna").get("/health/ready")
+    assert response.status_code == 200
+    assert response.json() == {"status": "ok", "failed": {"github": DependencyError.code}}

@@ -107,19 +107,19 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     run = asyncio.create_task(run_to_end(request.run_id, services))
     await model.is_paused.wait()
-    shown = "".join(
+    streamed_text = "".join(
         event.data["text"] for event in events_of(services, request.run_id) if event.name == "TOKEN"
     )
-    assert "15 bar" in shown
+    assert "15 bar" in streamed_text
     async with as_user(app, ANNA.user_id, groups=["engineering"]) as anna:
         for _ in range(2):
             assert (await anna.post(f"/runs/{request.run_id}/cancel")).status_code == 200
     model.goes_on.set()
     await run
-    found = await acts(app)
+    actions = await acts(app)
     cited = [("answer", ["manual"])] if "<cite" in quoting else []
-    assert found[:-1] == cited
-    action, doc_ids = found[-1]
+    assert actions[:-1] == cited
+    action, doc_ids = actions[-1]
     assert (action, "manual" in doc_ids) == ("cancel", True)
 
 

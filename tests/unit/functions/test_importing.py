@@ -54,16 +54,16 @@ async def site(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         "/robots.txt": answer(ROBOTS, kind="text/plain"),
     }
     async with AsyncExitStack() as stack:
-        made = await stack.enter_async_context(WebSite(answers))
-        connection = connect_web_pages(made.allows)
+        web_site = await stack.enter_async_context(WebSite(answers))
+        connection = connect_web_pages(web_site.allows)
         stack.push_async_callback(connection.close)
         services.web_pages = WebPages(connection)
         names = {"site.example": ["127.0.0.1"], "inner.example": ["10.0.0.1"]}
-        monkeypatch.setattr(socket, "getaddrinfo", resolver(names, made.port))
-        yield Site(made, stack.enter_context(socket_log()))
+        monkeypatch.setattr(socket, "getaddrinfo", resolver(names, web_site.port))
+        yield Site(web_site, stack.enter_context(socket_log()))
 
 
-async def asked(client: httpx.AsyncClient, url: str = URL, **more: Any) -> httpx.Response:
+async def import_page(client: httpx.AsyncClient, url: str = URL, **more: Any) -> httpx.Response:
     key = more.pop("key", None)
     headers = {"Idempotency-Key": key} if key else {}
     return await client.post("/documents/import", json={"url": url, **more}, headers=headers)
@@ -72,12 +72,12 @@ async def asked(client: httpx.AsyncClient, url: str = URL, **more: Any) -> httpx
 async def test_a_page_becomes_a_document_of_the_person_alone(
     services: Services, durable: IngestingClient, site: Site, user: AsUser
 ) -> None:
-    made = await asked(user("anna"), project_id="p1")
-    assert made.status_code == 202, made.text
-    document = made.json()
+    response = await import_page(user("anna"), project_id="p1")
+    assert response.status_code == 202, response.text
+    document = response.json()
     assert (document["filename"], document["acl"]) == ("site.example docs pumps.html", ["anna"])
     assert document["project_id"] == "p1"
-    assert made.headers["location"] == f"/api/documents/{document['doc_id']}"
+    assert response.headers["location"] == f"/api/documents/{document['doc_id']}"
     assert await durable.run() == ["ready"]
     ready = (await user("anna").get(f"/documents/{document['doc_id']}")).json()
     assert ready["source_url"] == URL
@@ -93,38 +93,38 @@ async def test_a_page_becomes_a_document_of_the_person_alone(
 
 
 async def test_imports_are_in_the_audit_trail(site: Site, user: AsUser) -> None:
-    own = await asked(user("anna"))
-    wide = await asked(user("ben"), acl=["*"])
-    assert (await asked(user("carl"), "http://site.example/private/x")).status_code == 400
-    found = (await user("olga", roles=["admin"]).get("/audit")).json()["entries"]
-    assert [(one["user_id"], one["action"], one["doc_ids"]) for one in reversed(found)] == [
+    own = await import_page(user("anna"))
+    wide = await import_page(user("ben"), acl=["*"])
+    assert (await import_page(user("carl"), "http://site.example/private/x")).status_code == 400
+    entries = (await user("olga", roles=["admin"]).get("/audit")).json()["entries"]
+    assert [(one["user_id"], one["action"], one["doc_ids"]) for one in reversed(entries)] == [
         ("anna", "upload", [own.json()["doc_id"]]),
         ("ben", "publish", [wide.json()["doc_id"]]),
     ]
 
 
 async def test_asked_again_it_is_the_same_document(services: Services, site: Site, user: AsUser) -> None:
-    first = await asked(user("anna"), key="one")
-    again = await asked(user("anna"), key="one")
-    moved = await asked(user("anna"), "http://site.example/moved")
+    first = await import_page(user("anna"), key="one")
+    again = await import_page(user("anna"), key="one")
+    moved = await import_page(user("anna"), "http://site.example/moved")
     assert len({one.json()["doc_id"] for one in (first, again, moved)}) == 1
     assert [one.headers.get("idempotency-replayed") for one in (first, again)] == [None, "true"]
     assert (
         site.site.requests.count("site.example/docs/pumps.html") == 2
     )  # for the original and the redirected address
-    other = await asked(user("anna"), "http://site.example/plain", key="one")
+    other = await import_page(user("anna"), "http://site.example/plain", key="one")
     assert other.status_code == 422
-    assert (await asked(user("ben"))).json()["doc_id"] != first.json()["doc_id"]
+    assert (await import_page(user("ben"))).json()["doc_id"] != first.json()["doc_id"]
 
 
 async def test_an_address_with_umlauts_is_kept_as_it_is_sent(
     durable: IngestingClient, site: Site, user: AsUser
 ) -> None:
     site.site.answers["/b%C3%BCcher"] = answer(PAGE)
-    made = await asked(user("anna"), "http://site.example/bücher?q=ü")
-    assert made.status_code == 202, made.text
+    response = await import_page(user("anna"), "http://site.example/bücher?q=ü")
+    assert response.status_code == 202, response.text
     assert await durable.run() == ["ready"]
-    document = (await user("anna").get(f"/documents/{made.json()['doc_id']}")).json()
+    document = (await user("anna").get(f"/documents/{response.json()['doc_id']}")).json()
     assert document["source_url"] == "http://site.example/b%C3%BCcher?q=%C3%BC"
     assert document["filename"] == "site.example bücher q=ü.html"
 
@@ -132,28 +132,28 @@ async def test_an_address_with_umlauts_is_kept_as_it_is_sent(
 async def test_every_address_is_its_own_document(site: Site, user: AsUser) -> None:
     paths = ("/a/b", "/a%20b", "/a/b/", "/a/b.html", "/a/b?c", "/a/b%3Fc", "/" + "a" * 200, "/" + "a" * 201)
     site.site.answers |= {path.partition("?")[0]: answer(PAGE) for path in paths}
-    made = [await asked(user("anna"), f"http://site.example{path}") for path in paths]
-    assert {one.status_code for one in made} == {202}
-    assert len({one.json()["doc_id"] for one in made}) == len(paths)
+    responses = [await import_page(user("anna"), f"http://site.example{path}") for path in paths]
+    assert {one.status_code for one in responses} == {202}
+    assert len({one.json()["doc_id"] for one in responses}) == len(paths)
 
 
 async def test_a_new_version_keeps_its_readers_unless_others_are_named(site: Site, user: AsUser) -> None:
-    for named, readers in (({"acl": ["ben"]}, ["ben"]), ({}, ["ben"]), ({"acl": []}, ["anna"])):
-        made = await asked(user("anna"), **named)
-        assert set(readers) <= set(made.json()["acl"]) <= {*readers, "anna"}
+    for access, readers in (({"acl": ["ben"]}, ["ben"]), ({}, ["ben"]), ({"acl": []}, ["anna"])):
+        response = await import_page(user("anna"), **access)
+        assert set(readers) <= set(response.json()["acl"]) <= {*readers, "anna"}
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", "image/png", "text/html"])
 async def test_wishes_count_whatever_the_site_calls_them(kind: str, site: Site, user: AsUser) -> None:
     site.site.answers["/robots.txt"] = answer(ROBOTS, kind=kind)
-    refused = await asked(user("anna"), "http://site.example/private/x")
+    refused = await import_page(user("anna"), "http://site.example/private/x")
     assert (refused.status_code, refused.json()["type"]) == (400, "urn:groundwork:error:PageImportError")
 
 
 @pytest.mark.parametrize("line", ["Disallow: //[", "Crawl-delay: ²"])
 async def test_a_site_whose_wishes_cannot_be_read_is_left_alone(line: str, site: Site, user: AsUser) -> None:
     site.site.answers["/robots.txt"] = answer(f"User-agent: *\n{line}\n".encode(), kind="text/plain")
-    assert (await asked(user("anna"))).status_code == 400
+    assert (await import_page(user("anna"))).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ async def test_a_site_whose_wishes_cannot_be_read_is_left_alone(line: str, site:
 async def test_what_cannot_be_imported_leaves_nothing(
     url: str, status: int, services: Services, site: Site, user: AsUser
 ) -> None:
-    refused = await asked(user("anna"), url)
+    refused = await import_page(user("anna"), url)
     assert refused.status_code == status, refused.text
     assert isinstance(services.blobs, InMemoryBlobStore)
     assert not services.blobs.containers.get(DOCUMENTS)
@@ -185,4 +185,4 @@ async def test_what_cannot_be_imported_leaves_nothing(
 
 
 async def test_it_is_off_by_default(services: Services, user: AsUser) -> None:
-    assert (await asked(user("anna"))).status_code == 403
+    assert (await import_page(user("anna"))).status_code == 403

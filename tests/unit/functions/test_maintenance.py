@@ -132,13 +132,13 @@ CASES: list[tuple[Break, str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("break_it", "found", "started", "outcome"), CASES, ids=[case[0].__name__ for case in CASES]
+    ("break_it", "finding", "started", "outcome"), CASES, ids=[case[0].__name__ for case in CASES]
 )
 async def test_what_differs_is_found_and_made_good(
-    services: Services, durable: IngestingClient, break_it: Break, found: str, started: str, outcome: str
+    services: Services, durable: IngestingClient, break_it: Break, finding: str, started: str, outcome: str
 ) -> None:
     await break_it(services)
-    assert kinds(await audit(services)) == [found]
+    assert kinds(await audit(services)) == [finding]
     assert await reconcile(durable) == ({started: 1}, [outcome])
     assert kinds(await audit(services)) == []
     assert await reconcile(durable) == ({}, [])
@@ -167,8 +167,8 @@ async def test_rights_of_blob_metadata_arrive_without_an_event(
 async def test_an_administrator_sees_what_nobody_may_read(services: Services, user: AsUser) -> None:
     await services.blobs.write(DOCUMENTS, "lost.md", GUIDE)
     await ingest(services, "lost.md")
-    told = (await user("olga", roles=["admin"]).get("/maintenance/audit")).json()
-    (lost,) = told["unreadable"]
+    report = (await user("olga", roles=["admin"]).get("/maintenance/audit")).json()
+    (lost,) = report["unreadable"]
     assert lost == {
         "doc_id": document_id("lost.md"),
         "filename": "lost.md",
@@ -274,11 +274,11 @@ async def test_an_index_that_was_lost_is_made_again_by_the_next_run(
     services: Services, durable: IngestingClient
 ) -> None:
     assert isinstance(services.search_admin, InMemorySearchAdmin)
-    made = dict(services.search_admin.definitions)
+    definitions = dict(services.search_admin.definitions)
     services.search_admin.definitions.clear()
     await reconcile(durable)
-    assert services.search_admin.definitions == made
-    assert len(made) == 3
+    assert services.search_admin.definitions == definitions
+    assert len(definitions) == 3
 
 
 async def test_only_administrators_may_ask(services: Services, user: AsUser) -> None:
@@ -304,9 +304,9 @@ async def test_failures_of_everybody_are_shown_by_name_and_owner(services: Servi
     owned = state.wanted_rights.model_copy(update={"owner_id": "anna", "published_by": "Anna Berg"})
     await change_state(services, wanted_rights=owned)
     assert (await user("olga", roles=["admin"]).get("/documents")).json()["documents"] == []
-    shown = (await user("olga", roles=["admin"]).get("/maintenance/failed")).json()
-    assert shown["count"] == 1
-    (document,) = shown["documents"]
+    listing = (await user("olga", roles=["admin"]).get("/maintenance/failed")).json()
+    assert listing["count"] == 1
+    (document,) = listing["documents"]
     assert (document["filename"], document["owner_name"], document["status_reason"]) == (
         NAME,
         "Anna Berg",
@@ -319,8 +319,8 @@ async def test_events_that_were_given_up_are_shown(services: Services, user: AsU
     message = PoisonMessage(queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="a.md")
     assert isinstance(services.poison, InMemoryPoisonQueues)
     services.poison.messages.append(message)
-    shown = (await user("olga", roles=["admin"]).get("/maintenance/poison")).json()
-    assert (shown["count"], shown["messages"][0]["blob_name"]) == (1, "a.md")
+    listing = (await user("olga", roles=["admin"]).get("/maintenance/poison")).json()
+    assert (listing["count"], listing["messages"][0]["blob_name"]) == (1, "a.md")
 
 
 async def test_the_log_tells_of_events_that_were_given_up_by_queue_alone(
@@ -335,6 +335,6 @@ async def test_the_log_tells_of_events_that_were_given_up_by_queue_alone(
     )
     services.poison.messages += [message, message.model_copy(update={"message_id": "2"})]
     await reconciliation_timer._warn_of_poison()
-    told = json.loads(caplog.records[0].getMessage())
-    assert (told["event"], told["queues"]) == ("poison.found", {"q": 2})
+    log_entry = json.loads(caplog.records[0].getMessage())
+    assert (log_entry["event"], log_entry["queues"]) == ("poison.found", {"q": 2})
     assert "secret.md" not in caplog.text

@@ -27,10 +27,10 @@ async def test_only_administrators_may_ask(user: AsUser) -> None:
 
 
 async def test_nothing_ran(user: AsUser) -> None:
-    told = (await user("olga", roles=["admin"]).get("/metrics/subagents")).json()
-    span = datetime.fromisoformat(told.pop("until")) - datetime.fromisoformat(told.pop("since"))
+    metrics = (await user("olga", roles=["admin"]).get("/metrics/subagents")).json()
+    span = datetime.fromisoformat(metrics.pop("until")) - datetime.fromisoformat(metrics.pop("since"))
     assert span == timedelta(hours=24)
-    assert told == {
+    assert metrics == {
         "complete": True,
         "decisions": 0,
         "delegated": 0,
@@ -72,8 +72,8 @@ async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> 
                 children=(child,),
             )
         )
-    told = (await user("olga", roles=["admin"]).get("/metrics/subagents?hours=2")).json()
-    assert told["profiles"] == [
+    metrics = (await user("olga", roles=["admin"]).get("/metrics/subagents?hours=2")).json()
+    assert metrics["profiles"] == [
         {
             "profile": "comparator",
             "delegations": 1,

@@ -91,8 +91,8 @@ async def test_our_own_stream_is_harmless(monkeypatch: pytest.MonkeyPatch, repli
 @pytest.mark.parametrize("kind", ["small talk and todo", "gap", "question and options"])
 async def test_openais_protocol_is_harmless(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     anna = await asker(monkeypatch, *REPLIES[kind])
-    asked = [{"role": "user", "content": "At what pressure does the pump run?"}]
-    whole = await anna.post("/v1/chat/completions", json={"model": "groundwork", "messages": asked})
+    messages = [{"role": "user", "content": "At what pressure does the pump run?"}]
+    whole = await anna.post("/v1/chat/completions", json={"model": "groundwork", "messages": messages})
     assert whole.status_code == 200, whole.text
     check_harmless(texts_in(whole.json()))
 
@@ -102,8 +102,8 @@ async def test_options_of_openais_protocol_do_not_turn_titles_into_links(
 ) -> None:
     title = "report [Sign in](https://evil.example/login)"
     anna = await asker(monkeypatch, plan(document_references=("report",)), ANSWER, title=title)
-    asked = [{"role": "user", "content": "What does the report say?"}]
-    whole = await anna.post("/v1/chat/completions", json={"model": "groundwork", "messages": asked})
+    messages = [{"role": "user", "content": "What does the report say?"}]
+    whole = await anna.post("/v1/chat/completions", json={"model": "groundwork", "messages": messages})
     content = whole.json()["choices"][0]["message"]["content"]
     assert "Sign in" in content
     assert live_parts(content) == []

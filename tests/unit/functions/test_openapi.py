@@ -87,8 +87,8 @@ def test_answers_hold_all_their_fields_and_bodies_only_what_they_must(document: 
 
 def test_what_a_call_makes_is_linked_to_what_can_be_done_with_it(document: dict[str, Any]) -> None:
     def links(path: str, status: str) -> dict[str, Any]:
-        found: dict[str, Any] = document["paths"][path]["post"]["responses"][status].get("links", {})
-        return found
+        response_links: dict[str, Any] = document["paths"][path]["post"]["responses"][status].get("links", {})
+        return response_links
 
     by_header = {"operationId": "cancel_run", "parameters": {"run_id": "$response.header.X-Run-Id"}}
     for status in ("200", "202"):
@@ -123,8 +123,12 @@ def test_what_a_docstring_says_of_a_field_stands_at_the_field() -> None:
 
     schema = describe_fields(Valve.model_json_schema())
     assert schema["description"] == "A valve."
-    said = {name: field.get("description") for name, field in schema["properties"].items()}
-    assert said == {"opened": "when that was last so.", "closed": "when that was last so.", "name": None}
+    descriptions = {name: field.get("description") for name, field in schema["properties"].items()}
+    assert descriptions == {
+        "opened": "when that was last so.",
+        "closed": "when that was last so.",
+        "name": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -171,17 +175,17 @@ def test_every_field_and_parameter_is_described(document: dict[str, Any]) -> Non
     fields = {f"{model}.{name}": field for model in schemas for name, field in fields_of(schemas[model])}
     assert [name for name, field in fields.items() if not field.get("description")] == []
     calls = [call for methods in document["paths"].values() for call in methods.values()]
-    named = [parameter for call in calls for parameter in call["parameters"]]
-    assert [parameter["name"] for parameter in named if not parameter["description"]] == []
+    parameters = [parameter for call in calls for parameter in call["parameters"]]
+    assert [parameter["name"] for parameter in parameters if not parameter["description"]] == []
 
 
 def test_example_values_for_fields_that_do_not_exist_are_removed(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    known = set(schemas) | {name for model in schemas for name, _ in fields_of(schemas[model])}
-    known |= {f"{model}.{name}" for model in schemas for name, _ in fields_of(schemas[model])}
+    schema_names = set(schemas) | {name for model in schemas for name, _ in fields_of(schemas[model])}
+    schema_names |= {f"{model}.{name}" for model in schemas for name, _ in fields_of(schemas[model])}
     parameters = {f"SearchQuery.{name}" for name in SearchQuery.model_fields}
     parameters |= {f"path.{name}" for operation in api_operations() for name in operation.names}
-    assert set(example_values()) - known - parameters == set()
+    assert set(example_values()) - schema_names - parameters == set()
 
 
 def fields_of(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -189,7 +193,7 @@ def fields_of(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_every_body_and_answer_has_an_example_that_fits(document: dict[str, Any]) -> None:
-    described, shown = Described(document), 0
+    described, example_count = Described(document), 0
     for call in described.operations():
         places = {"body": call.get("requestBody", {}), **call["responses"]}
         for place, response in places.items():
@@ -198,9 +202,9 @@ def test_every_body_and_answer_has_an_example_that_fits(document: dict[str, Any]
                 if "schema" not in content or (place[:1] in "45" and media_type != PROBLEM):
                     continue
                 for example in examples_in(content, document):
-                    shown += 1
+                    example_count += 1
                     described.check_example(content["schema"], media_type, example, about)
-    assert shown > 500
+    assert example_count > 500
 
 
 def examples_in(content: dict[str, Any], document: dict[str, Any]) -> list[Any]:

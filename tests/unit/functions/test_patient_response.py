@@ -21,13 +21,13 @@ class Source:
     """A source that counts the requested pieces and records whether it was closed."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.piece_count = 0
         self.closed = asyncio.Event()
 
     async def pieces(self) -> AsyncIterator[bytes]:
         try:
             for _ in range(PIECES):
-                self.made += 1
+                self.piece_count += 1
                 yield PIECE
         finally:
             self.closed.set()
@@ -65,11 +65,11 @@ def connected(port: int) -> socket.socket:
 
 
 async def settled(source: Source) -> int:
-    made = -1
-    while made != source.made:
-        made = source.made
+    last_count = -1
+    while last_count != source.piece_count:
+        last_count = source.piece_count
         await asyncio.sleep(0.1)
-    return made
+    return last_count
 
 
 async def test_nothing_is_made_for_a_reader_who_does_not_read() -> None:
@@ -87,7 +87,7 @@ async def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPa
     async with served(source) as port:
         with closing(connected(port)):
             await asyncio.wait_for(source.closed.wait(), 60)
-            assert source.made * len(PIECE) < BUFFERS
+            assert source.piece_count * len(PIECE) < BUFFERS
 
 
 async def test_a_slow_reader_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,8 +57,8 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     client = PurgingClient()
     await tidy(services, monkeypatch)(client=client)
     slices = [(since, before) for since, before, _ in client.purged]
-    kept = now - timedelta(days=services.settings.conversations.run_retention_days)
-    assert timedelta() <= slices[0][1] - kept < timedelta(hours=1)
+    cutoff = now - timedelta(days=services.settings.conversations.run_retention_days)
+    assert timedelta() <= slices[0][1] - cutoff < timedelta(hours=1)
     assert slices[0][1] - slices[0][0] == timedelta(hours=1)
     assert [since for since, _ in slices[:-1]] == [before for _, before in slices[1:]]  # no gaps
     assert slices[-1][0].year == 2020

@@ -41,13 +41,13 @@ class Client:
 async def delegated(services: Services) -> tuple[str, Delegation]:
     """Return a run with two readers in progress."""
     request = await begin_run(ChatRequest(question="Sum up both."), ANNA, services)
-    made = (await decided(summary("a", "b"), fake_services(settings=fake_settings()))).delegation
-    assert made is not None
+    delegation = (await decided(summary("a", "b"), fake_services(settings=fake_settings()))).delegation
+    assert delegation is not None
     tasks = tuple(
         task.model_copy(update={"run_id": request.run_id, "child_id": f"{request.run_id}:s004c{task.index}"})
-        for task in made.tasks
+        for task in delegation.tasks
     )
-    stored = made.model_copy(update={"tasks": tasks})
+    stored = delegation.model_copy(update={"tasks": tasks})
     return request.run_id, await keep_delegation(services, request.run_id, stored)
 
 
@@ -57,13 +57,13 @@ async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
 ) -> None:
     services = fake_services(settings=settings_of_tests())
     connect(monkeypatch, services)
-    run_id, made = await delegated(services)
+    run_id, delegation = await delegated(services)
     client = Client(fails=fails)
     app = make_app(client)
     async with as_user(app, ANNA.user_id) as http:
         answered = await http.post(f"/runs/{run_id}/cancel")
     assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
-    assert client.ended == [run_id, *(task.child_id for task in made.tasks)]
+    assert client.ended == [run_id, *(task.child_id for task in delegation.tasks)]
 
 
 @pytest.mark.parametrize(("status", "answered"), [("completed", 409), ("cancelled", 200)])
@@ -109,8 +109,8 @@ async def test_a_row_that_cannot_be_removed_stops_no_other_and_is_told(
     monkeypatch.setattr(services.content_index, "delete", refusing)
     report = await reconciliation_timer.reconcile(durable)
     assert (report.removed_orphans, report.left) == (2, 1)
-    told = [json.loads(record.getMessage())["event"] for record in caplog.records]
-    assert {"document.reconcile_failed", "documents.reconciled"} <= set(told)
+    events = [json.loads(record.getMessage())["event"] for record in caplog.records]
+    assert {"document.reconcile_failed", "documents.reconciled"} <= set(events)
 
 
 async def test_removals_are_begun_for_a_while_only_and_the_rest_is_counted(

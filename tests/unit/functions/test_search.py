@@ -21,9 +21,9 @@ async def test_without_the_embedder_passages_are_found_by_their_words(
     services.embedder = Replaced(HashingEmbedder(), embed=failing)
     connect(monkeypatch, services)
     app = make_app(IngestingClient(services))
-    found = await as_user(app, "anna").post("/search", json={"query": "revenue"})
-    assert found.status_code == 200
-    assert "48 million" in found.text
+    response = await as_user(app, "anna").post("/search", json={"query": "revenue"})
+    assert response.status_code == 200
+    assert "48 million" in response.text
 
 
 async def test_what_only_documents_have_narrows_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,17 +40,17 @@ async def test_what_only_documents_have_narrows_a_search(monkeypatch: pytest.Mon
     }.items():
         await services.documents_index.merge([{"doc_id": doc_id, **changes}])
 
-    async def found(**filters: object) -> set[str]:
+    async def find_ids(**filters: object) -> set[str]:
         body = {"query": "revenue", "filters": filters}
         results = (await anna.post("/search", json=body)).raise_for_status().json()["results"]
         return {hit["doc_id"] for hit in results}
 
-    assert await found(tags=["finance"]) == {"report-2023", "report-2024"}
-    assert await found(tags="old") == {"report-2023"}
-    assert await found(language="en", tags="finance") == {"report-2024"}
-    assert await found(document_date={"start": "2024-01-01"}) == {"report-2024"}
-    assert await found(language="en", doc_id="report-2023") == set()
-    assert await found(language="fr") == set()
+    assert await find_ids(tags=["finance"]) == {"report-2023", "report-2024"}
+    assert await find_ids(tags="old") == {"report-2023"}
+    assert await find_ids(language="en", tags="finance") == {"report-2024"}
+    assert await find_ids(document_date={"start": "2024-01-01"}) == {"report-2024"}
+    assert await find_ids(language="en", doc_id="report-2023") == set()
+    assert await find_ids(language="fr") == set()
     by_address = (await anna.get("/search?q=revenue&tags=old&tags=x&dated_to=2023-12-31")).json()["results"]
     assert {hit["doc_id"] for hit in by_address} == {"report-2023"}
 

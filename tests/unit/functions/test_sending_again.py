@@ -58,9 +58,11 @@ async def test_ids_of_what_a_person_makes_begin_with_their_prefix(services: Serv
     prefix = owner_prefix(ANNA.user_id, services.settings.identity.owner_id_key)
     async with as_user(app, "anna", groups=["engineering"]) as http:
         for headers in ({}, KEY):
-            asked = (await http.post("/chat", json={**QUESTION, "stream": False}, headers=headers)).json()
-            made = (await http.post("/threads", json={}, headers=headers and {"Idempotency-Key": "t"})).json()
-            ids = (asked["run_id"], asked["thread_id"], made["thread_id"])
+            chat = (await http.post("/chat", json={**QUESTION, "stream": False}, headers=headers)).json()
+            thread = (
+                await http.post("/threads", json={}, headers=headers and {"Idempotency-Key": "t"})
+            ).json()
+            ids = (chat["run_id"], chat["thread_id"], thread["thread_id"])
             assert [one[: len(prefix)] for one in ids] == [prefix] * 3
             assert len(set(ids)) == 3
 
@@ -239,8 +241,8 @@ async def test_a_thread_is_begun_once(anna: httpx.AsyncClient) -> None:
     assert again.headers["idempotency-replayed"] == "true"
     assert (await anna.get("/threads")).json()["count"] == 1
     await anna.delete(f"/threads/{first.json()['thread_id']}")
-    gone = await anna.post("/threads", json={"title": "Pumps"}, headers=KEY)
-    assert problem_of(gone) == (404, "NotFoundError")
+    response = await anna.post("/threads", json={"title": "Pumps"}, headers=KEY)
+    assert problem_of(response) == (404, "NotFoundError")
 
 
 async def test_a_thread_whose_making_died_is_made_by_the_repeat(
@@ -364,13 +366,13 @@ async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
     late = asyncio.create_task(ask(slow))
     await gate.reached.wait()
     run_id = await ask(quick)
-    asked = await RunFiles(services.blobs, run_id).request()
+    stored_request = await RunFiles(services.blobs, run_id).request()
     if has_ended:
         await durable.run(run_id)
     gate.opened.set()
     assert await late == run_id
     assert durable.started == [run_id]
-    assert await RunFiles(services.blobs, run_id).request() == asked
+    assert await RunFiles(services.blobs, run_id).request() == stored_request
     assert slots_of(services) == ([] if has_ended else [run_id])
 
 
@@ -437,11 +439,11 @@ async def test_a_slow_order_leaves_the_summary_that_an_equal_one_has_set_to_work
     late = asyncio.create_task(slow.post("/summaries", json=ORDER, headers=UNDER_KEY))
     await gate.reached.wait()
     await quick.post("/summaries", json=ORDER, headers=UNDER_KEY)
-    begun = await RunFiles(services.blobs, summary_id).request()
+    stored_request = await RunFiles(services.blobs, summary_id).request()
     if has_ended:
         await quick.post(f"/summaries/{summary_id}/cancel")
     gate.opened.set()
     assert (await late).json()["status"] == ("cancelled" if has_ended else "running")
-    assert await RunFiles(services.blobs, summary_id).request() == begun
+    assert await RunFiles(services.blobs, summary_id).request() == stored_request
     assert summarising.started == [summary_id] * 2
     assert slots_of(services) == ([] if has_ended else [summary_id])

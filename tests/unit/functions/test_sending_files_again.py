@@ -25,9 +25,9 @@ async def send(client: httpx.AsyncClient, content: bytes = GUIDE, **fields: obje
 
 def version_of(services: Services) -> tuple[int, bytes]:
     assert isinstance(services.blobs, InMemoryBlobStore)
-    found = services.blobs.containers[DOCUMENTS]
-    (name,) = [name for name in found if name.endswith("guide.md")]
-    return found[name].write_number, found[name].content
+    blobs = services.blobs.containers[DOCUMENTS]
+    (name,) = [name for name in blobs if name.endswith("guide.md")]
+    return blobs[name].write_number, blobs[name].content
 
 
 async def test_the_same_file_is_stored_and_ingested_once(
@@ -90,9 +90,9 @@ async def test_a_ticket_is_for_the_same_document_each_time(user: AsUser) -> None
 
 
 async def test_files_that_are_too_large_are_told_the_limit(user: AsUser) -> None:
-    said = await user("anna").post("/documents", content=b"", headers={"Content-Length": "900000"})
+    response = await user("anna").post("/documents", content=b"", headers={"Content-Length": "900000"})
     streamed = await send(user("anna"), b"x" * 200_001)
-    for refused in (said, streamed):
+    for refused in (response, streamed):
         assert problem_of(refused) == (413, "PayloadTooLargeError")
         assert refused.headers["x-max-body-bytes"] == "200000"
 

@@ -46,8 +46,8 @@ async def test_the_shell_forbids_all_scripts_but_its_own(browser: httpx.AsyncCli
     assert "trusted-types 'none'" in policy
     assert "unsafe" not in policy
     assert answer.headers["cache-control"] == "no-cache"
-    known = await browser.get("/web", headers={"If-None-Match": answer.headers["etag"]})
-    assert known.status_code == 304
+    response = await browser.get("/web", headers={"If-None-Match": answer.headers["etag"]})
+    assert response.status_code == 304
 
 
 async def test_a_page_that_was_not_built_says_so(browser: httpx.AsyncClient, folder: Path) -> None:

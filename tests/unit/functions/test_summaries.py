@@ -21,9 +21,9 @@ from tests.world import add_corpus
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
-    await add_corpus(made)
-    return connect(monkeypatch, made)
+    fakes = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
+    await add_corpus(fakes)
+    return connect(monkeypatch, fakes)
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ ORDER = {"doc_ids": ["manual", "report-2024"]}
 
 
 async def test_a_summary_is_begun_and_read(anna: httpx.AsyncClient) -> None:
-    begun = await anna.post("/summaries", json=ORDER)
-    assert begun.status_code == 200  # already completed
-    view = (await anna.get(begun.headers["Location"].removeprefix("/api"))).json()
+    response = await anna.post("/summaries", json=ORDER)
+    assert response.status_code == 200  # already completed
+    view = (await anna.get(response.headers["Location"].removeprefix("/api"))).json()
     assert view["status"] == "completed"
     assert "15 bar" in view["result"]["citations"][0]["quote"]
 
@@ -51,10 +51,10 @@ async def test_while_it_runs_the_answer_is_202_with_its_address(
     anna: httpx.AsyncClient, durable: SummarisingClient
 ) -> None:
     durable.holds = True
-    begun = await anna.post("/summaries", json=ORDER, headers={"Prefer": "respond-async, wait=5"})
-    assert begun.status_code == 202
-    assert begun.json()["status"] == "running"
-    assert [child["status"] for child in begun.json()["children"]] == ["waiting", "waiting"]
+    response = await anna.post("/summaries", json=ORDER, headers={"Prefer": "respond-async, wait=5"})
+    assert response.status_code == 202
+    assert response.json()["status"] == "running"
+    assert [child["status"] for child in response.json()["children"]] == ["waiting", "waiting"]
 
 
 async def test_a_key_starts_one_orchestration(anna: httpx.AsyncClient, durable: SummarisingClient) -> None:
@@ -91,11 +91,11 @@ async def test_a_summary_counts_for_each_of_its_documents_and_holds_a_slot_until
     anna: httpx.AsyncClient, durable: SummarisingClient, services: Services
 ) -> None:
     durable.holds = True
-    begun = await anna.post("/summaries", json={"doc_ids": ["manual", "report-2024", "manual"]})
-    assert begun.headers["ratelimit-remaining"] == "58"
+    response = await anna.post("/summaries", json={"doc_ids": ["manual", "report-2024", "manual"]})
+    assert response.headers["ratelimit-remaining"] == "58"
     rows = services.user_limits.rows  # type: ignore[attr-defined]
-    assert [slot.work_id for slot in rows["anna"].slots] == [begun.json()["summary_id"]]
-    await anna.post(f"/summaries/{begun.json()['summary_id']}/cancel")
+    assert [slot.work_id for slot in rows["anna"].slots] == [response.json()["summary_id"]]
+    await anna.post(f"/summaries/{response.json()['summary_id']}/cancel")
     assert rows["anna"].slots == ()
     durable.holds = False
     await anna.post("/summaries", json=ORDER)
@@ -191,8 +191,8 @@ async def forget_work(run_id: str, services: Services) -> None:
     """Reset a summary to its state right after it was stored, before any work."""
     record = await services.runs.get(run_id)
     assert record is not None
-    begun = {"status": "running", "finished_at": None}
-    await services.runs.replace(record.model_copy(update=begun))
+    changes = {"status": "running", "finished_at": None}
+    await services.runs.replace(record.model_copy(update=changes))
     log: Any = services.run_log
     del log.logs[run_id][log.logs[run_id].index(b"\n") + 1 :]
 
@@ -252,10 +252,10 @@ async def test_summary_that_is_shown_is_in_the_audit_trail(
     anna: httpx.AsyncClient, app: ASGIApp, durable: SummarisingClient, *, waits: bool
 ) -> None:
     durable.holds = not waits
-    begun = await anna.post("/summaries", json=ORDER, headers={"Prefer": "wait=1"} if waits else {})
-    summary_id = begun.json()["summary_id"]
-    assert (begun.json()["result"] is not None) is waits
+    response = await anna.post("/summaries", json=ORDER, headers={"Prefer": "wait=1"} if waits else {})
+    summary_id = response.json()["summary_id"]
+    assert (response.json()["result"] is not None) is waits
     async with as_user(app, "olga", roles=["admin"]) as olga:
-        found = (await olga.get("/audit?user_id=anna")).json()["entries"]
-    shown = [(one["action"], sorted(one["doc_ids"]), one["run_id"]) for one in found]
-    assert shown == ([("summary", ["manual", "report-2024"], summary_id)] if waits else [])
+        entries = (await olga.get("/audit?user_id=anna")).json()["entries"]
+    actions = [(one["action"], sorted(one["doc_ids"]), one["run_id"]) for one in entries]
+    assert actions == ([("summary", ["manual", "report-2024"], summary_id)] if waits else [])

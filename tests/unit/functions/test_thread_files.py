@@ -59,10 +59,10 @@ def model() -> ScriptedChatModel:
             return plan(standalone_question="", search_queries=(), todo=())
         if prompt.name != "answer":
             return ModelFixableError("This model says nothing to that.")
-        found = re.findall("[0-9a-f]{32}", prompt.user)
-        if not found or FACT not in prompt.user:
+        doc_ids = re.findall("[0-9a-f]{32}", prompt.user)
+        if not doc_ids or FACT not in prompt.user:
             return "The documents don't say."
-        return f'It runs at 21 bar. <cite doc_id="{found[0]}" quote="{FACT}"/>'
+        return f'It runs at 21 bar. <cite doc_id="{doc_ids[0]}" quote="{FACT}"/>'
 
     return ScriptedChatModel(answer=answer)
 
@@ -77,19 +77,19 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 
 async def new_thread(client: httpx.AsyncClient) -> str:
-    made = await client.post("/threads", json={})
-    assert made.status_code == 201, made.text
-    return str(made.json()["thread_id"])
+    response = await client.post("/threads", json={})
+    assert response.status_code == 201, response.text
+    return str(response.json()["thread_id"])
 
 
 async def add(
     client: httpx.AsyncClient, thread_id: str, name: str = "notes.md", content: bytes = NOTES
 ) -> dict[str, Any]:
-    sent = await client.post(f"/threads/{thread_id}/files", files={"file": (name, content)})
-    assert sent.status_code == 202, sent.text
-    assert sent.headers["location"] == f"/api/threads/{thread_id}/files"
-    added: dict[str, Any] = sent.json()
-    return added
+    response = await client.post(f"/threads/{thread_id}/files", files={"file": (name, content)})
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"/api/threads/{thread_id}/files"
+    file: dict[str, Any] = response.json()
+    return file
 
 
 @pytest.mark.parametrize("suffix", sorted(FORMATS))
@@ -107,7 +107,7 @@ async def test_a_file_of_every_type_is_read_for_its_conversation_only(
     assert file["doc_id"] not in {document["doc_id"] for document in listed}
 
 
-async def asked(
+async def ask(
     services: Services, thread_id: str | None, question: str = f"At what pressure does the {WORD} pump run?"
 ) -> RunRequest:
     request = await begin_run(ChatRequest(question=question, thread_id=thread_id), ANNA, services)
@@ -116,8 +116,8 @@ async def asked(
 
 
 async def evidence_of(services: Services, request: RunRequest) -> set[str]:
-    found = await stored_provenance(request.run_id, services.blobs)
-    return {one.doc_id for one in found.documents}
+    provenance = await stored_provenance(request.run_id, services.blobs)
+    return {one.doc_id for one in provenance.documents}
 
 
 async def erase_waiting(services: Services, durable: IngestingClient) -> None:
@@ -143,29 +143,29 @@ async def erase_waiting(services: Services, durable: IngestingClient) -> None:
 async def left_of(services: Services, *marks: str) -> list[str]:
     """Return the places in all stores that contain one of these marks."""
     assert isinstance(services.blobs, InMemoryBlobStore)
-    found = {
+    texts = {
         f"{container}/{name}": blob.content.decode("utf-8", "replace")
         for container, blobs in services.blobs.containers.items()
         for name, blob in blobs.items()
     }
     for name in ("runs", "threads", "documents", "idempotency", "user_limits"):
         table = getattr(getattr(services, name), "table", None)
-        found |= {f"{name} {key}": str(row) for key, row in (table.rows if table else {}).items()}
-    found |= {f"log {run_id}": str(log) for run_id, log in services.run_log.logs.items()}  # type: ignore[attr-defined]
+        texts |= {f"{name} {key}": str(row) for key, row in (table.rows if table else {}).items()}
+    texts |= {f"log {run_id}": str(log) for run_id, log in services.run_log.logs.items()}  # type: ignore[attr-defined]
     for name in ("content_index", "documents_index", "memory_index"):
         rows = (await getattr(services, name).search(SearchRequest(top=1000))).rows
-        found |= {f"{name} {number}": str(row) for number, row in enumerate(rows)}
+        texts |= {f"{name} {number}": str(row) for number, row in enumerate(rows)}
     # Change rows keep ids for two days.
-    found = {place: text for place, text in found.items() if "'~changed-" not in place}
-    return [place for place, text in found.items() if any(mark in text or mark in place for mark in marks)]
+    texts = {place: text for place, text in texts.items() if "'~changed-" not in place}
+    return [place for place, text in texts.items() if any(mark in text or mark in place for mark in marks)]
 
 
 async def test_its_owner_sees_a_file_with_its_progress_and_others_no_thread(
     services: Services, durable: IngestingClient, app: ASGIApp, anna: httpx.AsyncClient
 ) -> None:
     thread_id = await new_thread(anna)
-    added = await add(anna, thread_id)
-    assert (added["filename"], added["status"], added["size_bytes"]) == ("notes.md", "queued", len(NOTES))
+    file = await add(anna, thread_id)
+    assert (file["filename"], file["status"], file["size_bytes"]) == ("notes.md", "queued", len(NOTES))
     assert await durable.run() == ["ready"]
     bad = await add(anna, thread_id, "broken.pdf", b"no PDF")
     await durable.run()
@@ -218,10 +218,10 @@ async def test_nothing_but_its_conversation_contains_a_file(
             refused = await client.request(method, path, json=body if method in ("PATCH", "PUT") else None)
             assert problem_of(refused) == (404, "DocumentNotFoundError"), path
     for path in ("/maintenance/audit", "/maintenance/failed", "/audit"):
-        told = await olga.get(path)
-        assert told.status_code == 200
-        assert "broken.pdf" not in told.text, path
-        assert "notes.md" not in told.text, path
+        response = await olga.get(path)
+        assert response.status_code == 200
+        assert "broken.pdf" not in response.text, path
+        assert "notes.md" not in response.text, path
     assert (await anna.get(f"/documents/{doc_id}/content")).content == NOTES
     assert (await olga.get(f"/documents/{doc_id}/content")).status_code == 404
 
@@ -232,9 +232,9 @@ async def test_runs_of_its_thread_use_a_file_and_no_other_run_does(
     thread_id, other = await new_thread(anna), await new_thread(anna)
     doc_id = (await add(anna, thread_id))["doc_id"]
     await durable.run()
-    assert doc_id in await evidence_of(services, await asked(services, thread_id))
+    assert doc_id in await evidence_of(services, await ask(services, thread_id))
     for elsewhere in (None, other):
-        assert doc_id not in await evidence_of(services, await asked(services, elsewhere))
+        assert doc_id not in await evidence_of(services, await ask(services, elsewhere))
     with pytest.raises(ConflictError):  # as from a client that uses another channel
         await begin_run(ChatRequest(question="Which?", thread_id=thread_id), ANNA, services, channel="mcp")
 
@@ -243,11 +243,11 @@ async def test_its_answers_are_neither_remembered_nor_shared_nor_branched(
     services: Services, durable: IngestingClient, anna: httpx.AsyncClient
 ) -> None:
     thread_id = await new_thread(anna)
-    before = await asked(services, thread_id, "At what pressure does the pump run?")
+    before = await ask(services, thread_id, "At what pressure does the pump run?")
     await add(anna, thread_id)
     await durable.run()
-    run = await asked(services, thread_id)
-    later = await asked(services, thread_id, "And why?")
+    run = await ask(services, thread_id)
+    later = await ask(services, thread_id, "And why?")
     await remember_queued(services)
     remembered = await services.memory_index.search(SearchRequest(top=10))
     assert {str(row["memory_id"]) for row in remembered.rows} <= {before.run_id}
@@ -266,7 +266,7 @@ async def test_its_answers_are_neither_remembered_nor_shared_nor_branched(
 async def test_equal_files_are_neither_grouped_nor_reused(
     services: Services, durable: IngestingClient, anna: httpx.AsyncClient
 ) -> None:
-    sent = await anna.post("/documents", files={"file": ("copy.md", NOTES)})
+    response = await anna.post("/documents", files={"file": ("copy.md", NOTES)})
     await durable.run()
     thread_id = await new_thread(anna)
     doc_id = (await add(anna, thread_id))["doc_id"]
@@ -274,9 +274,9 @@ async def test_equal_files_are_neither_grouped_nor_reused(
     row = await services.documents.row(doc_id)
     assert row is not None
     assert row.content_hash == ""
-    assert len(doc_id) != len(sent.json()["doc_id"])
-    found = (await anna.get(f"/documents?q={WORD}")).json()
-    assert [one["doc_id"] for one in found["documents"]] == [sent.json()["doc_id"]]
+    assert len(doc_id) != len(response.json()["doc_id"])
+    listing = (await anna.get(f"/documents?q={WORD}")).json()
+    assert [one["doc_id"] for one in listing["documents"]] == [response.json()["doc_id"]]
 
 
 async def test_five_new_files_fit_a_question(
@@ -292,7 +292,7 @@ async def test_five_new_files_fit_a_question(
     ticket = await anna.post(f"/threads/{thread_id}/files/uploads", json={"filename": "more.md"})
     assert problem_of(ticket) == (409, "ConflictError")
     await durable.run()
-    await asked(services, thread_id)
+    await ask(services, thread_id)
     assert (await anna.post(f"/threads/{thread_id}/files", files=too_many)).status_code == 202
 
 
@@ -300,10 +300,10 @@ async def test_a_large_file_goes_to_storage_and_is_of_its_thread(
     services: Services, durable: IngestingClient, anna: httpx.AsyncClient
 ) -> None:
     thread_id = await new_thread(anna)
-    made = await anna.post(f"/threads/{thread_id}/files/uploads", json={"filename": "notes.md"})
-    assert made.status_code == 201, made.text
+    response = await anna.post(f"/threads/{thread_id}/files/uploads", json={"filename": "notes.md"})
+    assert response.status_code == 201, response.text
     name = f"conversation-files/{thread_id}/notes.md"
-    assert name in made.json()["url"]
+    assert name in response.json()["url"]
     (waiting,) = (await anna.get(f"/threads/{thread_id}/files")).json()["files"]
     assert (waiting["status"], waiting["size_bytes"]) == ("queued", None)
     await services.blobs.write(DOCUMENTS, name, NOTES)
@@ -343,16 +343,16 @@ async def test_no_word_is_left(
 ) -> None:
     """Check that no text of the file remains, nor, unless it expired, of answers that may quote it."""
     thread_id = await new_thread(anna)
-    added = await add(anna, thread_id, filename, content)
+    file = await add(anna, thread_id, filename, content)
     await durable.run()
-    run = await asked(services, thread_id, "At what pressure does the pump run?")
-    await asked(services, thread_id, "And why?")
-    assert added["doc_id"] in await evidence_of(services, run)
+    run = await ask(services, thread_id, "At what pressure does the pump run?")
+    await ask(services, thread_id, "And why?")
+    assert file["doc_id"] in await evidence_of(services, run)
     before = await left_of(services, WORD)
     assert len(before) > 5
     if kind == "file":
-        removed = await anna.delete(f"/threads/{thread_id}/files/{added['doc_id']}")
-        assert removed.json() == {"doc_id": added["doc_id"], "cleared": True}
+        removed = await anna.delete(f"/threads/{thread_id}/files/{file['doc_id']}")
+        assert removed.json() == {"doc_id": file["doc_id"], "cleared": True}
     elif kind == "clear":
         assert (await anna.post(f"/threads/{thread_id}/clear")).status_code == 200
     elif kind == "delete":
@@ -361,10 +361,10 @@ async def test_no_word_is_left(
         await ask_for_erasure("anna", "keep", services)
     else:
         assert await expire_files(datetime.now(UTC) + timedelta(days=31), services) == 1
-    row = await services.documents.row(added["doc_id"])
+    row = await services.documents.row(file["doc_id"])
     assert row is None or kind == "person"
     await erase_waiting(services, durable)
-    left = await left_of(services, WORD, filename, added["doc_id"])
+    left = await left_of(services, WORD, filename, file["doc_id"])
     if kind != "expiry":
         assert left == []
         return
@@ -383,17 +383,17 @@ async def test_a_file_that_no_question_used_goes_alone(
     services: Services, durable: IngestingClient, anna: httpx.AsyncClient
 ) -> None:
     thread_id = await new_thread(anna)
-    kept = await asked(services, thread_id, "At what pressure does the pump run?")
-    added = await add(anna, thread_id)
+    run = await ask(services, thread_id, "At what pressure does the pump run?")
+    file = await add(anna, thread_id)
     await durable.run()
     assert services.threads is not None
-    removed = await anna.delete(f"/threads/{thread_id}/files/{added['doc_id']}")
+    removed = await anna.delete(f"/threads/{thread_id}/files/{file['doc_id']}")
     assert removed.json()["cleared"] is False
     await erase_waiting(services, durable)
     messages = (await anna.get(f"/threads/{thread_id}/messages")).json()["messages"]
-    assert [message["run_id"] for message in messages] == [kept.run_id]
+    assert [message["run_id"] for message in messages] == [run.run_id]
     assert await left_of(services, WORD) == []
-    again = await anna.delete(f"/threads/{thread_id}/files/{added['doc_id']}")
+    again = await anna.delete(f"/threads/{thread_id}/files/{file['doc_id']}")
     assert problem_of(again) == (404, "DocumentNotFoundError")
 
 
@@ -439,7 +439,7 @@ async def test_after_20_seconds_the_answer_names_the_file_that_it_lacks(
         ChatRequest(question="What pressure?", thread_id=thread_id), ANNA, services, long_ago
     )
     await run_to_end(request.run_id, services)
-    shown = (await anna.get(f"/runs/{request.run_id}")).json()
-    assert shown["status"] == "completed"
-    assert "notes.md" in str(shown["answer"]["warnings"])
+    run = (await anna.get(f"/runs/{request.run_id}")).json()
+    assert run["status"] == "completed"
+    assert "notes.md" in str(run["answer"]["warnings"])
     assert (await RunFiles(services.blobs, request.run_id).request()).has_files

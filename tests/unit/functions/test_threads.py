@@ -70,9 +70,9 @@ async def test_a_branch_begins_with_the_turns_of_another_thread(
     await ask(services, "And why?", first.thread_id)
     body = {"branch": {"thread_id": first.thread_id, "run_id": first.run_id}}
     for caller in (anna, anna):
-        made = await caller.post("/threads", json=body, headers={"Idempotency-Key": "once"})
-        assert (made.status_code, made.json()["turn_count"]) == (201, 1)
-    messages = (await anna.get(f"/threads/{made.json()['thread_id']}/messages")).json()["messages"]
+        response = await caller.post("/threads", json=body, headers={"Idempotency-Key": "once"})
+        assert (response.status_code, response.json()["turn_count"]) == (201, 1)
+    messages = (await anna.get(f"/threads/{response.json()['thread_id']}/messages")).json()["messages"]
     assert [message["run_id"] for message in messages] == [first.run_id]
     assert (await anna.get("/threads")).json()["count"] == 2
     refused = await ben.post("/threads", json=body)
@@ -84,10 +84,10 @@ async def test_a_branch_begins_with_the_turns_of_another_thread(
 
 
 async def test_a_thread_is_made_renamed_and_deleted(anna: httpx.AsyncClient) -> None:
-    made = await anna.post("/threads", json={"title": "  Pumps "})
-    thread_id = made.json()["thread_id"]
-    assert (made.status_code, made.json()["title"]) == (201, "Pumps")
-    assert made.headers["location"] == f"/api/threads/{thread_id}"
+    response = await anna.post("/threads", json={"title": "  Pumps "})
+    thread_id = response.json()["thread_id"]
+    assert (response.status_code, response.json()["title"]) == (201, "Pumps")
+    assert response.headers["location"] == f"/api/threads/{thread_id}"
     renamed = await anna.patch(f"/threads/{thread_id}", json={"title": "Valves"})
     assert renamed.json()["title"] == "Valves"
     assert (await anna.get(f"/threads/{thread_id}")).json() == renamed.json()
@@ -102,21 +102,21 @@ async def test_a_thread_is_made_renamed_and_deleted(anna: httpx.AsyncClient) -> 
 async def test_messages_have_question_answer_and_citations(
     anna: httpx.AsyncClient, services: Services
 ) -> None:
-    asked = await ask(services, QUESTION)
-    shown = (await anna.get(f"/threads/{asked.thread_id}/messages")).json()
-    (message,) = shown["messages"]
+    request = await ask(services, QUESTION)
+    page = (await anna.get(f"/threads/{request.thread_id}/messages")).json()
+    (message,) = page["messages"]
     assert (message["run_id"], message["question"], message["status"]) == (
-        asked.run_id,
+        request.run_id,
         QUESTION,
         "completed",
     )
     assert message["answer"]["text"].startswith("It runs at 15 bar.")
     assert message["answer"]["citations"][0]["verified"] is True
     assert message["answer"]["figures"] == []
-    assert shown["cursor"] is None
-    cleared = await anna.post(f"/threads/{asked.thread_id}/clear")
+    assert page["cursor"] is None
+    cleared = await anna.post(f"/threads/{request.thread_id}/clear")
     assert (cleared.status_code, cleared.json()["turn_count"]) == (200, 0)
-    assert (await anna.get(f"/threads/{asked.thread_id}/messages")).json()["messages"] == []
+    assert (await anna.get(f"/threads/{request.thread_id}/messages")).json()["messages"] == []
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ async def test_messages_have_question_answer_and_citations(
 async def test_a_foreign_thread_and_one_that_never_was_are_told_apart_by_nothing(
     ben: httpx.AsyncClient, services: Services, method: str, path: str, body: Any
 ) -> None:
-    asked = await ask(services, QUESTION)
+    request = await ask(services, QUESTION)
     absent = "0" * 32
     answers = []
-    for thread_id in (asked.thread_id, absent):
+    for thread_id in (request.thread_id, absent):
         answered = await ben.request(method, path.format(id=thread_id), json=body)
         assert problem_of(answered) == (404, "NotFoundError")
         answers.append(answered.text.replace(thread_id, "ID"))
@@ -151,8 +151,8 @@ async def test_lists_are_ones_own(
     assert (await ben.get("/threads")).json()["threads"] == []
     assert (await ben.get("/memory")).json()["memories"] == []
     assert (await ben.delete("/memory")).json() == {"deleted": 0}
-    (kept,) = (await anna.get("/memory")).json()["memories"]
-    assert kept["question"] == QUESTION
+    (memory,) = (await anna.get("/memory")).json()["memories"]
+    assert memory["question"] == QUESTION
     assert (await anna.delete("/memory")).json() == {"deleted": 1}
     assert (await anna.get("/memory")).json()["memories"] == []
 
@@ -183,10 +183,11 @@ async def test_an_old_run_has_its_answer_and_no_events(anna: httpx.AsyncClient, 
     async def forget(run_id: str) -> None:
         """Do nothing, as no orchestrator has data about the run."""
 
-    asked = await ask(services, QUESTION)
+    request = await ask(services, QUESTION)
     assert await purge_old_runs(datetime.now(UTC) + timedelta(days=31), services, forget) == 1
-    assert (await anna.get(f"/runs/{asked.run_id}")).json()["answer"]["text"].startswith("It runs at 15 bar.")
-    assert problem_of(await anna.get(f"/runs/{asked.run_id}/events")) == (404, "NotFoundError")
+    run = (await anna.get(f"/runs/{request.run_id}")).json()
+    assert run["answer"]["text"].startswith("It runs at 15 bar.")
+    assert problem_of(await anna.get(f"/runs/{request.run_id}/events")) == (404, "NotFoundError")
 
 
 @pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "x" * 65, "a'b"])
@@ -219,8 +220,8 @@ async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
     """Check cache headers: a cookie identifies the user on the platform, so shared caches can't tell users
     apart.
     """
-    asked = await ask(services, "At what pressure does the pump run?")
-    run_id, thread_id = asked.run_id, asked.thread_id
+    request = await ask(services, "At what pressure does the pump run?")
+    run_id, thread_id = request.run_id, request.thread_id
     anna = as_user(app, ANNA.user_id, groups=list(ANNA.groups))
     paths = (
         "/me",
@@ -237,9 +238,13 @@ async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
     answers["nobody"] = await httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://test/api"
     ).get("/me")
-    kept = {path: answer.headers.get("cache-control", "") for path, answer in answers.items()}
-    assert {path for path, told in kept.items() if "no-store" not in told and "private" not in told} == set()
-    assert {path for path, told in kept.items() if "no-store" not in told} == {f"/threads/{thread_id}"}
+    cache_headers = {path: answer.headers.get("cache-control", "") for path, answer in answers.items()}
+    assert {
+        path for path, header in cache_headers.items() if "no-store" not in header and "private" not in header
+    } == set()
+    assert {path for path, header in cache_headers.items() if "no-store" not in header} == {
+        f"/threads/{thread_id}"
+    }
 
 
 async def test_no_browser_takes_an_answer_for_something_else_than_it_says(

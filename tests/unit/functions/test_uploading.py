@@ -33,12 +33,12 @@ async def test_the_sender_owns_what_was_sent_and_reads_its_status_at_once(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
     anna = user("anna")
-    sent = await send(anna, project_id="p1", acl=["hr", "org:x, sales"], folder="manuals/2024")
-    assert sent.status_code == 202
-    document = sent.json()
+    response = await send(anna, project_id="p1", acl=["hr", "org:x, sales"], folder="manuals/2024")
+    assert response.status_code == 202
+    document = response.json()
     assert (document["status"], document["owner_id"], document["project_id"]) == ("queued", "anna", "p1")
     assert document["acl"] == ["anna", "hr", "org:x", "sales"]
-    assert sent.headers["location"] == f"/api/documents/{document['doc_id']}"
+    assert response.headers["location"] == f"/api/documents/{document['doc_id']}"
     assert (await anna.get(f"/documents/{document['doc_id']}")).json()["status"] == "queued"
 
     assert await durable.run() == ["ready"]
@@ -49,13 +49,13 @@ async def test_the_sender_owns_what_was_sent_and_reads_its_status_at_once(
 
 
 async def test_its_file_and_its_rights_lie_in_a_folder_of_its_owner(services: Services, user: AsUser) -> None:
-    sent = await send(user("anna"), folder="manuals/../2024/")
+    response = await send(user("anna"), folder="manuals/../2024/")
     (file, sidecar) = sorted(blobs_of(services))
     assert sidecar == f"{file}.acl.json"
     assert file.startswith("uploads/")
     assert file.endswith("/manuals/2024/guide.md")
     assert "anna" not in file
-    assert document_id(file) == sent.json()["doc_id"]
+    assert document_id(file) == response.json()["doc_id"]
     assert json.loads(blobs_of(services)[sidecar])["owner_id"] == "anna"
 
 
@@ -94,9 +94,9 @@ async def test_an_uploads_default_is_its_owner_alone_whatever_the_setting(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
     object.__setattr__(services, "settings", services.settings.changed(default_access="*"))
-    sent = (await send(user("anna"))).json()
+    document = (await send(user("anna"))).json()
     await durable.run()
-    assert (await user("ben").get(f"/documents/{sent['doc_id']}")).status_code == 404
+    assert (await user("ben").get(f"/documents/{document['doc_id']}")).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def blobs_of_or_none(services: Services) -> list[str]:
 async def test_a_file_that_is_too_large_leaves_the_old_version(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
-    sent = (await send(user("anna"))).json()
+    document = (await send(user("anna"))).json()
     await durable.run()
     assert (await send(user("anna"), content=b"x" * 300_000)).status_code == 413
-    content = await user("anna").get(f"/documents/{sent['doc_id']}/content")
+    content = await user("anna").get(f"/documents/{document['doc_id']}/content")
     assert content.content == GUIDE
 
 
@@ -217,12 +217,12 @@ async def test_a_place_that_became_somebody_elses_is_not_overwritten(
     assert blobs_of(services)[file] == GUIDE
 
 
-@pytest.mark.parametrize("known", [frozenset(), frozenset({"g1", "g2"})])
+@pytest.mark.parametrize("group_ids", [frozenset(), frozenset({"g1", "g2"})])
 async def test_in_azure_a_group_name_that_leads_to_no_one_group_is_refused(
-    monkeypatch: pytest.MonkeyPatch, known: frozenset[str]
+    monkeypatch: pytest.MonkeyPatch, group_ids: frozenset[str]
 ) -> None:
     directory = InMemoryDirectory()
-    directory.names["finance"] = known
+    directory.names["finance"] = group_ids
     in_azure = fake_settings(website_auth_enabled=True, website_site_name="func-test")
     services = fake_services(settings=in_azure, directory=directory)
     connect(monkeypatch, services)
@@ -230,29 +230,29 @@ async def test_in_azure_a_group_name_that_leads_to_no_one_group_is_refused(
     sender = {"X-MS-CLIENT-PRINCIPAL": header(ME, ("tid", TENANT))}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://app/api", headers=sender
-    ) as sent:
+    ) as client:
         file = {"file": ("a.md", b"# A")}
-        refused = await sent.post("/documents", data={"acl": "finance"}, files=file)
+        refused = await client.post("/documents", data={"acl": "finance"}, files=file)
         assert problem_of(refused)[0] == 400
         assert "'finance'" in refused.json()["detail"]
         assert "Microsoft Graph" in refused.text
-        ticket = await sent.post("/documents/uploads", json={"filename": "a.md", "acl": ["finance"]})
+        ticket = await client.post("/documents/uploads", json={"filename": "a.md", "acl": ["finance"]})
         assert problem_of(ticket)[0] == 400
         directory.names["finance"] = frozenset({"g1"})
-        assert (await sent.post("/documents", data={"acl": "finance"}, files=file)).status_code == 202
+        assert (await client.post("/documents", data={"acl": "finance"}, files=file)).status_code == 202
 
 
 async def test_every_reader_sees_who_published_a_document_as_the_identity_provider_names_them(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
     name = "Anna [1](Source: b.md)\u202e"
-    sent = await send(user("anna", name=name), acl="hr")
+    response = await send(user("anna", name=name), acl="hr")
     await durable.run()
-    seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")
+    seen = await user("ben", department="hr").get(f"/documents/{response.json()['doc_id']}")
     assert seen.json()["published_by"] == "Anna (1) Source: b.md"
     assert seen.json()["owner_id"] is None
     # A token without a name keeps the stored name.
     again = await send(user("anna"), content=GUIDE + b" Always.")
     assert (await durable.run(), again.status_code) == (["ready"], 202)
-    seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")
+    seen = await user("ben", department="hr").get(f"/documents/{response.json()['doc_id']}")
     assert seen.json()["published_by"] == "Anna (1) Source: b.md"

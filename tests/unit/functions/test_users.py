@@ -38,9 +38,9 @@ class Client(IngestingClient):
         self.purged: list[str] = []
 
     async def get_status(self, instance: str) -> Any:
-        found = await super().get_status(instance)
-        if found.runtime_status is not None:
-            return found
+        status = await super().get_status(instance)
+        if status.runtime_status is not None:
+            return status
         return SimpleNamespace(runtime_status=SimpleNamespace(value="Running"))
 
     async def terminate(self, instance: str, reason: str) -> None:
@@ -97,32 +97,32 @@ async def test_only_administrators_have_people_erased(app: ASGIApp, services: Se
 async def test_a_person_is_erased_and_the_report_says_how_much(
     olga: httpx.AsyncClient, app: ASGIApp, services: Services, client: Client
 ) -> None:
-    asked = await ask(services, "At what pressure does the pump run?")
-    begun = await olga.delete("/users/anna")
-    assert (begun.status_code, begun.headers["location"]) == (202, "/api/users/anna/erasure")
-    assert (begun.json()["status"], begun.json()["documents"]) == ("running", "keep")
+    request = await ask(services, "At what pressure does the pump run?")
+    response = await olga.delete("/users/anna")
+    assert (response.status_code, response.headers["location"]) == (202, "/api/users/anna/erasure")
+    assert (response.json()["status"], response.json()["documents"]) == ("running", "keep")
     await handle_queue(services, client)
-    assert client.terminated.count(asked.run_id) >= 1
+    assert client.terminated.count(request.run_id) >= 1
     anna = as_user(app, "anna", groups=["engineering"])
     assert (await anna.get("/threads")).json()["threads"] == []
-    told = (await olga.get("/users/anna/erasure")).json()
-    assert (told["status"], told["passes"], told["erased"]["runs"]) == ("running", 1, 1)
+    report = (await olga.get("/users/anna/erasure")).json()
+    assert (report["status"], report["passes"], report["erased"]["runs"]) == ("running", 1, 1)
     await handle_queue(services, client)
-    told = (await olga.get("/users/anna/erasure")).json()
-    assert (told["status"], told["next_pass_at"]) == ("completed", None)
-    assert {one["what"] for one in told["kept"]} >= {"documents that only they may read", "this report"}
-    assert asked.run_id in client.purged
+    report = (await olga.get("/users/anna/erasure")).json()
+    assert (report["status"], report["next_pass_at"]) == ("completed", None)
+    assert {one["what"] for one in report["kept"]} >= {"documents that only they may read", "this report"}
+    assert request.run_id in client.purged
     assert await handle_queue(services, client) == 0
 
 
 async def test_a_message_of_a_newer_version_is_read_without_what_that_one_added(
     olga: httpx.AsyncClient, services: Services, client: Client
 ) -> None:
-    asked = await ask(services, "At what pressure does the pump run?")
+    request = await ask(services, "At what pressure does the pump run?")
     await olga.delete("/users/anna")
     assert isinstance(services.queues, InMemoryTaskQueues)
     (of_person,) = services.queues.take(ERASURES_QUEUE)
-    of_thread = f'{{"owner_id": "anna", "thread_id": "{asked.thread_id}", "through": 1}}'
+    of_thread = f'{{"owner_id": "anna", "thread_id": "{request.thread_id}", "through": 1}}'
     for message in (of_person, of_thread):
         await services.queues.send(ERASURES_QUEUE, message.replace("{", '{"added_later": 1, '))
     assert await handle_queue(services, client) == 2
@@ -148,18 +148,18 @@ async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(
 ) -> None:
     anna = as_user(app, "anna")
     for name, acl in (("diary.md", ""), ("shared.md", "engineering")):
-        sent = await anna.post(
+        response = await anna.post(
             "/documents", data={"acl": acl} if acl else {}, files={"file": (name, f"# Of {name}".encode())}
         )
-        assert sent.status_code == 202, sent.text
+        assert response.status_code == 202, response.text
     del client.started[1:]  # the second orchestration is irrelevant for this test
     await olga.delete("/users/anna?documents=delete")
     outcomes = []
     while await handle_queue(services, client):
         outcomes += await client.run()
     assert outcomes == ["removed"]
-    told = (await olga.get("/users/anna/erasure")).json()
-    assert (told["status"], told["erased"]["documents"]) == ("completed", 1)
+    report = (await olga.get("/users/anna/erasure")).json()
+    assert (report["status"], report["erased"]["documents"]) == ("completed", 1)
     left = [one.name async for one in services.blobs.list_blobs(DOCUMENTS)]
     assert [name.rpartition("/")[2] for name in left] == ["shared.md", "shared.md.acl.json"]
     states = [one.doc_id async for one in services.documents.all()]
@@ -181,12 +181,12 @@ async def test_an_erasure_that_nobody_asked_for_is_not_there(olga: httpx.AsyncCl
 
 
 async def test_odd_ids_lead_back_to_their_report(olga: httpx.AsyncClient) -> None:
-    begun = await olga.delete("/users/conversation:0f%20%C3%BC")
-    assert begun.json()["user_id"] == "conversation:0f ü"
-    path = begun.headers["location"].removeprefix("/api")
-    told = (await olga.get(path)).json()
-    assert told["user_id"] == "conversation:0f ü"
-    assert datetime.fromisoformat(told["asked_at"]) <= datetime.now(UTC)
+    response = await olga.delete("/users/conversation:0f%20%C3%BC")
+    assert response.json()["user_id"] == "conversation:0f ü"
+    path = response.headers["location"].removeprefix("/api")
+    report = (await olga.get(path)).json()
+    assert report["user_id"] == "conversation:0f ü"
+    assert datetime.fromisoformat(report["asked_at"]) <= datetime.now(UTC)
 
 
 async def test_people_are_listed_with_what_they_used_up_today(olga: httpx.AsyncClient, app: ASGIApp) -> None:
