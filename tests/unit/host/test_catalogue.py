@@ -62,8 +62,8 @@ def union_return(app: Any) -> None:
 
 
 def generic_activity_input(app: Any) -> None:
-    @app.activity_trigger(input_name="given")
-    def f(given: dict[str, str]) -> str:
+    @app.activity_trigger(input_name="payload")
+    def f(payload: dict[str, str]) -> str:
         return ""
 
 

@@ -45,17 +45,17 @@ async def test_a_token_that_the_request_carries_stays() -> None:
         assert (await client.get("/api/me", headers=headers)).json() == {"authorization": "Bearer own"}
 
 
-@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/\\evil.example"])
-async def test_nobody_is_led_to_another_site(wanted: str) -> None:
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example"])
+async def test_nobody_is_led_to_another_site(target: str) -> None:
     async with browser() as client:
-        done = await client.post(LOGIN, params={"post_login_redirect_uri": wanted}, data={"user": "anna"})
+        done = await client.post(LOGIN, params={"post_login_redirect_uri": target}, data={"user": "anna"})
         assert done.headers["location"] == "/"
 
 
 async def test_markup_in_the_address_stays_text() -> None:
     async with browser() as client:
-        shown = await client.get(f"{LOGIN}?a=%22><script>alert(1)</script>")
-        assert "<script>" not in shown.text
+        response = await client.get(f"{LOGIN}?a=%22><script>alert(1)</script>")
+        assert "<script>" not in response.text
 
 
 @pytest.mark.parametrize(

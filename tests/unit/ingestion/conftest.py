@@ -45,8 +45,8 @@ def markdown_runs(monkeypatch: pytest.MonkeyPatch) -> MarkdownRuns:
         before, main = parser_process._START.split("from ")
         stand_in = f"def parse_markdown(path, context):\n    import os, time; {line}\n"
         module = "import shared.ingestion.parsers.markdown as module; module.parse_markdown = parse_markdown"
-        added = f"{stand_in}{module}\n{at_start}".replace("{", "{{").replace("}", "}}")
-        start = f"{before}\n{added}\nfrom {main}"
+        prelude = f"{stand_in}{module}\n{at_start}".replace("{", "{{").replace("}", "}}")
+        start = f"{before}\n{prelude}\nfrom {main}"
         monkeypatch.setattr(parser_process, "_START", start)
 
     return install

@@ -44,13 +44,13 @@ class Moment:
         return replace(services, **parts)
 
     def _watched(self, inner: object, name: str) -> Callable[..., Awaitable[Any]]:
-        async def call(*args: Any, **named: Any) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
             self.writes += 1
             if self.always is not None:
                 await self.always()
             if self.writes - 1 == self.at:
                 await self.happen()
-            return await getattr(inner, name)(*args, **named)
+            return await getattr(inner, name)(*args, **kwargs)
 
         return call
 
@@ -117,8 +117,8 @@ async def test_corrections_that_come_while_a_new_version_is_written_are_in_the_i
         await begin(services)
 
         async def edit(services: Services = services) -> None:
-            wanted: Corrections = {"title": "Ours", "department": "Kitchen"}
-            await correct(await state_of(services, NAME), wanted, services)
+            corrections: Corrections = {"title": "Ours", "department": "Kitchen"}
+            await correct(await state_of(services, NAME), corrections, services)
 
         moment = Moment(at, edit)
         await ingest(moment.watched(services), NAME, "second")

@@ -25,8 +25,8 @@ from tests.unit.ingestion.figure_files import picture
 def context(tmp_path: Path) -> Iterator[ParseContext]:
     folder = tmp_path / "figures"
     folder.mkdir()
-    with open_context(folder, max_figures=10, recognition_budget_s=0) as made:
-        yield made
+    with open_context(folder, max_figures=10, recognition_budget_s=0) as parse_context:
+        yield parse_context
 
 
 def png(image: Image.Image) -> io.BytesIO:
@@ -113,11 +113,11 @@ def test_a_picture_file_is_a_figure(tmp_path: Path, context: ParseContext) -> No
 def test_a_transparent_picture_is_shown_on_white(context: ParseContext) -> None:
     drawing = picture(1).convert("RGBA")
     drawing.paste((0, 0, 0, 0), (0, 0, 100, 200))
-    kept = context.figures.add(drawing)
-    assert kept is not None
-    with Image.open(context.figures.path / f"{kept.key}.png") as shown:
-        assert shown.mode == "RGB"
-        assert shown.getpixel((10, 10)) == (255, 255, 255)
+    figure = context.figures.add(drawing)
+    assert figure is not None
+    with Image.open(context.figures.path / f"{figure.key}.png") as image:
+        assert image.mode == "RGB"
+        assert image.getpixel((10, 10)) == (255, 255, 255)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ LINE = re.compile(r"^    (Format\(.*\)),$", re.MULTILINE)
 def test_the_parser_on_the_page_is_right(parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
     documented_module("shared.ingestion.parsers.ini", BLOCKS["parser"], monkeypatch)
     [line] = LINE.findall((ROOT / "docs/extend.md").read_text(encoding="utf-8"))
-    for suffix in (known := eval(line, vars(registry))).suffixes:
-        monkeypatch.setitem(registry.FORMATS, suffix, known)
+    for suffix in (file_format := eval(line, vars(registry))).suffixes:
+        monkeypatch.setitem(registry.FORMATS, suffix, file_format)
     tests = documented_module("documented_parser_test", BLOCKS["parser test"], monkeypatch)
     tests.test_sections_are_headings_and_values_are_paragraphs(parse)

@@ -44,8 +44,8 @@ def test_body_comes_in_order_with_headings_by_style(parse: Parse) -> None:
     document.add_paragraph("The pump moves water.")
     document.add_heading("Safety", 2)
     document.add_paragraph("Wear gloves.")
-    found = parse(document, ".docx").elements
-    assert [(e.kind, e.level, e.text) for e in found] == [
+    elements = parse(document, ".docx").elements
+    assert [(e.kind, e.level, e.text) for e in elements] == [
         ("heading", 1, "Pump manual"),
         ("paragraph", None, "The pump moves water."),
         ("heading", 2, "Safety"),
@@ -107,14 +107,14 @@ def test_a_table_of_one_cell_is_a_frame_and_a_table_in_a_cell_is_its_text(parse:
     outer.cell(0, 0).text = "left"
     inner = outer.cell(0, 1).add_table(rows=1, cols=2)
     inner.cell(0, 0).text, inner.cell(0, 1).text = "a", "b"
-    found = parse(document, ".docx").elements
-    assert [(e.kind, e.text) for e in found] == [
+    elements = parse(document, ".docx").elements
+    assert [(e.kind, e.text) for e in elements] == [
         ("paragraph", "Caution: hot."),
         ("table", "| left | a b |\n| --- | --- |"),
     ]
 
 
-def added(document: Any, text: str, *runs: str) -> None:
+def add_paragraph(document: Any, text: str, *runs: str) -> None:
     """Add a paragraph that consists of the text and of runs given as XML."""
     paragraph = document.add_paragraph(text)
     for run in runs:
@@ -123,7 +123,7 @@ def added(document: Any, text: str, *runs: str) -> None:
 
 def test_insertions_are_read_and_deletions_and_field_codes_are_not(parse: Parse) -> None:
     document = Document()
-    added(
+    add_paragraph(
         document,
         "Pay ",
         "<w:ins><w:r><w:t>ninety</w:t><w:noBreakHyphen/><w:t>nine</w:t></w:r></w:ins>",
@@ -139,7 +139,9 @@ def test_text_boxes_are_read_once_after_their_paragraph(parse: Parse) -> None:
     box = "<w:txbxContent><w:p><w:r><w:t>In the box.</w:t></w:r></w:p></w:txbxContent>"
     choice = f"<mc:Choice><w:drawing>{box}</w:drawing></mc:Choice>"
     fallback = f"<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback>"
-    added(document, "Before.", f"<w:r><mc:AlternateContent>{choice}{fallback}</mc:AlternateContent></w:r>")
+    add_paragraph(
+        document, "Before.", f"<w:r><mc:AlternateContent>{choice}{fallback}</mc:AlternateContent></w:r>"
+    )
     assert texts(parse(document, ".docx").elements, "paragraph") == ["Before.", "In the box."]
 
 
@@ -148,7 +150,7 @@ def test_formulas_are_written_out(parse: Parse) -> None:
     run = "<m:r><m:t>{}</m:t></m:r>"
     fraction = f"<m:f><m:num>{run.format('a')}</m:num><m:den>{run.format('b')}</m:den></m:f>"
     power = f"<m:sSup><m:e>{fraction}</m:e><m:sup>{run.format('2')}</m:sup></m:sSup>"
-    added(document, "x =", f"<m:oMath>{power}</m:oMath>")
+    add_paragraph(document, "x =", f"<m:oMath>{power}</m:oMath>")
     (element,) = parse(document, ".docx").elements
     assert element.text == r"x = \frac{a}{b}^{2}"
 
@@ -201,7 +203,7 @@ def test_damaged_xml_is_refused_with_a_hint(parse: Parse) -> None:
 @pytest.mark.parametrize("kind", ["footnote", "endnote"])
 def test_notes_follow_the_paragraph_that_refers_to_them(parse: Parse, kind: str) -> None:
     document = Document()
-    added(document, "The fee is capped.", f'<w:r><w:{kind}Reference w:id="2"/></w:r>')
+    add_paragraph(document, "The fee is capped.", f'<w:r><w:{kind}Reference w:id="2"/></w:r>')
     document.add_paragraph("It is due in May.")
     line = f'<w:{kind} w:type="separator" w:id="0"><w:p><w:r><w:t>no text</w:t></w:r></w:p></w:{kind}>'
     note = f'<w:{kind} w:id="2"><w:p><w:r><w:t>At 90,000 euros.</w:t></w:r></w:p></w:{kind}>'
@@ -212,6 +214,6 @@ def test_notes_follow_the_paragraph_that_refers_to_them(parse: Parse, kind: str)
         document.part.package,
     )
     document.part.relate_to(notes, f"{OFFICE}/{kind}s")
-    found = parse(document, ".docx").elements
-    noted = f"{kind.capitalize()} 2: At 90,000 euros."
-    assert texts(found, "paragraph") == ["The fee is capped.", noted, "It is due in May."]
+    elements = parse(document, ".docx").elements
+    note_text = f"{kind.capitalize()} 2: At 90,000 euros."
+    assert texts(elements, "paragraph") == ["The fee is capped.", note_text, "It is due in May."]

@@ -9,8 +9,8 @@ from shared.ingestion.parsers.pdf_tables import Grid, find_grids, is_figure, joi
 def grid(columns: list[float], rows: list[float]) -> Grid:
     horizontal = [Rule(y, columns[0], columns[-1]) for y in rows]
     vertical = [Rule(x, rows[0], rows[-1]) for x in columns]
-    (found,) = find_grids(horizontal, vertical)
-    return found
+    (only_grid,) = find_grids(horizontal, vertical)
+    return only_grid
 
 
 def rows_of(texts: list[list[str]], shape: Grid) -> tuple[tuple[str, ...], ...] | None:
@@ -31,9 +31,9 @@ def test_dashes_and_both_edges_of_a_bar_are_one_rule() -> None:
 def test_a_missing_line_merges_cells() -> None:
     horizontal = [Rule(y, 0, 90) for y in (0, 20, 40)]
     vertical = [Rule(0, 0, 40), Rule(90, 0, 40), Rule(45, 0, 20)]
-    (found,) = find_grids(horizontal, vertical)
-    assert found.cells[0][0] == found.cells[0][1]
-    assert found.cells[1][0] != found.cells[1][1]
+    (only_grid,) = find_grids(horizontal, vertical)
+    assert only_grid.cells[0][0] == only_grid.cells[0][1]
+    assert only_grid.cells[1][0] != only_grid.cells[1][1]
 
 
 def test_lines_that_do_not_cross_make_no_grid() -> None:

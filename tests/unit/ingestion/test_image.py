@@ -52,11 +52,11 @@ def test_a_picture_of_too_many_pixels_is_refused_undecoded(tmp_path: Path, side:
         parse_image(path)
 
 
-@pytest.mark.parametrize("kept", [12, 60, 200])
-def test_a_truncated_picture_is_refused(tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("size_bytes", [12, 60, 200])
+def test_a_truncated_picture_is_refused(tmp_path: Path, size_bytes: int) -> None:
     path = tmp_path / "a.png"
     Image.effect_noise((100, 100), 50).save(path)
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:size_bytes])
     with pytest.raises(BadDocumentError) as refused:
         parse_image(path)
     assert refused.value.hints

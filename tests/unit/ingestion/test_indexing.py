@@ -110,8 +110,8 @@ def test_figures_have_their_place_among_the_text() -> None:
         chunks=(Chunk(text="before", place=0), Chunk(text="after", place=2), Chunk(text="more", place=2)),
         figures=(Figure(key="f", place=1, width_px=1, height_px=1),),
     )
-    made = make_blocks("d1", parsed, {}, "m")
-    in_order = sorted(made, key=lambda block: block.ordinal)
+    file_blocks = make_blocks("d1", parsed, {}, "m")
+    in_order = sorted(file_blocks, key=lambda block: block.ordinal)
     assert [block.content or "figure" for block in in_order] == ["before", "figure", "after", "more"]
     assert [block.ordinal for block in in_order] == [0, 1, 2, 3]
 

@@ -15,9 +15,9 @@ async def test_only_what_is_compared_is_read_of_a_documents_row() -> None:
     index = RecordingIndex(SearchPage(rows=()))
     services = fake_services(documents_index=index)
     await take_inventory(services, EVERYTHING, EVERYTHING)
-    (asked,) = index.requests
-    assert set(asked.select) >= {"doc_id", "content_hash", "version", "access_control_list"}
-    assert not {"words", "names", "summary_standard", "summary_brief"} & set(asked.select)
+    (request,) = index.requests
+    assert set(request.select) >= {"doc_id", "content_hash", "version", "access_control_list"}
+    assert not {"words", "names", "summary_standard", "summary_brief"} & set(request.select)
 
 
 async def test_of_too_many_files_another_part_is_looked_at_each_time(
@@ -32,9 +32,9 @@ async def test_of_too_many_files_another_part_is_looked_at_each_time(
     seen: list[set[str]] = []
     for count in range(5000, 5016):
         window = await fitting_window(services, count)
-        found = (await take_inventory(services, window, window)).seen.values()
-        assert all(one.sidecar_etag for one in found)
-        seen.append({one.name for one in found})
+        files = (await take_inventory(services, window, window)).seen.values()
+        assert all(one.sidecar_etag for one in files)
+        seen.append({one.name for one in files})
     assert max(map(len, seen)) <= 40
     assert set().union(*seen) == names
 
@@ -46,7 +46,7 @@ async def test_of_too_many_rows_without_files_a_part_is_looked_at(monkeypatch: p
     services = fake_services(documents_index=index)
     window = await fitting_window(services, count=0b01)
     assert window == EVERYTHING.narrow(0b01, 2)
-    assert [asked.filter for asked in index.requests] == [
+    assert [request.filter for request in index.requests] == [
         "doc_id gt ''",
         "(doc_id gt '') and (doc_id ge '800000')",
         "(doc_id gt '') and ((doc_id ge '800000') and (doc_id lt 'c00000'))",

@@ -73,11 +73,13 @@ def test_fields_that_nobody_may_edit_are_never_carried_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "language"),
+    ("model_language", "language"),
     [("en", "en"), ("EN-us", "en"), (" de_AT ", "de"), ("und", "und"), ("English", "en"), ("", "en")],
 )
-def test_a_language_is_a_code_and_guessed_where_the_model_says_no_code(said: str, language: str) -> None:
-    described = describe_by_rule("a.txt", None, None, OPENING).model_copy(update={"language": said})
+def test_a_language_is_a_code_and_guessed_where_the_model_says_no_code(
+    model_language: str, language: str
+) -> None:
+    described = describe_by_rule("a.txt", None, None, OPENING).model_copy(update={"language": model_language})
     assert with_language_code(described, OPENING).language == language
 
 
@@ -100,7 +102,7 @@ def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
 
 
 @pytest.mark.parametrize(
-    ("said", "instant"),
+    ("date_text", "instant"),
     [
         ("2024-05-17", datetime(2024, 5, 17, 12, tzinfo=UTC)),
         ("2024-05", datetime(2024, 5, 1, 6, tzinfo=UTC)),
@@ -111,8 +113,8 @@ def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
         (None, None),
     ],
 )
-def test_a_stored_date_keeps_its_precision(said: str | None, instant: datetime | None) -> None:
-    assert stored_date(said) == instant
+def test_a_stored_date_keeps_its_precision(date_text: str | None, instant: datetime | None) -> None:
+    assert stored_date(date_text) == instant
 
 
 def test_a_corrected_date_survives() -> None:

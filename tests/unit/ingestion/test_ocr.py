@@ -83,10 +83,10 @@ def test_a_stamp_that_is_recognised_as_well_comes_once(tmp_path: Path, tesseract
     misread = STAMP.replace("00042", "OO042")
     tesseract(printing(misread, "The relief valve opens at 7.2 bar."))
     document = read(stamped_pdf(tmp_path / "a.pdf"), tmp_path)
-    said = " ".join(texts_of(document, 2))
-    assert said.count("Document 12") == 1
-    assert "OO042" not in said
-    assert "7.2 bar" in said
+    text = " ".join(texts_of(document, 2))
+    assert text.count("Document 12") == 1
+    assert "OO042" not in text
+    assert "7.2 bar" in text
 
 
 @pytest.mark.usefixtures("no_tesseract")
@@ -234,12 +234,12 @@ def test_a_page_is_read_whichever_way_up_it_lies(quarters: int) -> None:
     upright = scan(lines)
     recognition = ocr.TextRecognition(60)
     expected = recognition.submit(upright).result()
-    found = recognition.submit(upright.rotate(90 * quarters, expand=True)).result()
+    actual = recognition.submit(upright.rotate(90 * quarters, expand=True)).result()
     recognition.close()
     assert expected is not None
-    assert found is not None
-    assert "The relief valve opens at 7.2 bar." in found.text
-    back = found.in_original_picture(quarters)
+    assert actual is not None
+    assert "The relief valve opens at 7.2 bar." in actual.text
+    back = actual.in_original_picture(quarters)
     assert back.size == expected.size
     for line, where in zip(back.lines, expected.lines, strict=True):
         assert all(abs(one - other) < 10 for one, other in zip(line.box, where.box, strict=True))

@@ -64,10 +64,10 @@ def test_an_encrypted_archive_says_so(tmp_path: Path) -> None:
     assert "encrypted" in refusal(path)
 
 
-@pytest.mark.parametrize("kept", [10, 2000])
-def test_a_truncated_archive_is_damaged(tmp_path: Path, whole: bytes, kept: int) -> None:
+@pytest.mark.parametrize("size_bytes", [10, 2000])
+def test_a_truncated_archive_is_damaged(tmp_path: Path, whole: bytes, size_bytes: int) -> None:
     path = tmp_path / "a.docx"
-    path.write_bytes(whole[:kept])
+    path.write_bytes(whole[:size_bytes])
     assert "damaged or incomplete" in refusal(path)
 
 

@@ -54,13 +54,13 @@ async def test_pages_wait_without_their_file_and_not_too_many_of_them(
     monkeypatch.setattr(services.blobs, "download", slow)
     monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(2))
     people = [UserContext(user_id=f"reader-{number}") for number in range(5)]
-    asked = [asyncio.create_task(page_picture(state, 1, user, services)) for user in people]
-    waiting = set(asked)
+    requests = [asyncio.create_task(page_picture(state, 1, user, services)) for user in people]
+    waiting = set(requests)
     while len(waiting) > 2:
         _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     assert fetched <= 1
     go_on.set()
-    ended = await asyncio.gather(*asked, return_exceptions=True)
+    ended = await asyncio.gather(*requests, return_exceptions=True)
     assert [isinstance(end, DependencyError) for end in ended].count(True) == 3
 
 

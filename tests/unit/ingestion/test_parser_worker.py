@@ -33,10 +33,10 @@ def job(
 
 
 def pdf(tmp_path: Path) -> bytes:
-    made = (
+    maker = (
         PdfMaker().page().heading("Pump manual").paragraph("The pump moves water. It is checked every year.")
     )
-    return made.write(tmp_path / "made.pdf").read_bytes()
+    return maker.write(tmp_path / "made.pdf").read_bytes()
 
 
 def test_a_pdf_becomes_chunks_with_page_and_heading(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_warnings_are_as_few_and_short_as_a_state_can_hold(tmp_path: Path) -> No
     mail["Subject"] = "Many files"
     for number in range(300):
         mail.add_attachment(b"", maintype="image", subtype="png", filename=f"picture-{number}.png")
-    (named,) = parse_file(job(tmp_path, "a.eml", bytes(mail))).warnings
-    assert len(named) < MAX_WARNING_CHARS + 10
+    (warning,) = parse_file(job(tmp_path, "a.eml", bytes(mail))).warnings
+    assert len(warning) < MAX_WARNING_CHARS + 10
 
 
 def test_a_file_without_text_is_ready_with_a_warning(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ def figures(maker: FigureMaker, folder: Path) -> list[Figure]:
 
 
 def new_page(maker: FigureMaker | None = None) -> FigureMaker:
-    made = maker or FigureMaker()
-    made.page()
-    made.heading("Pumps")
-    made.paragraph(TEXT * 3)
-    return made
+    new_maker = maker or FigureMaker()
+    new_maker.page()
+    new_maker.heading("Pumps")
+    new_maker.paragraph(TEXT * 3)
+    return new_maker
 
 
 def test_a_vector_drawing_is_a_figure_with_its_caption(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_a_picture_that_comes_twice_is_one_figure_and_one_that_comes_thrice_none
     def at(page_number: int, key: str) -> Element:
         from shared.documents.models import Picture
 
-        shown = Picture(key=key, width_px=100, height_px=100)
-        return Element(kind="figure", text="", page_number=page_number, picture=shown)
+        picture = Picture(key=key, width_px=100, height_px=100)
+        return Element(kind="figure", text="", page_number=page_number, picture=picture)
 
     elements = [at(1, "twice"), at(1, "thrice"), at(2, "twice"), at(2, "thrice"), at(3, "thrice")]
     assert [(figure.key, figure.page_number) for figure in figures_of(elements)] == [("twice", 1)]

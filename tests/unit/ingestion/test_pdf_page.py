@@ -20,8 +20,8 @@ QUOTE = "The heron stands in shallow water."
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    made = PdfMaker().page().heading("Birds").page().heading("Herons").paragraph(f"Early. {QUOTE} It waits.")
-    return made.write(tmp_path / "birds.pdf")
+    maker = PdfMaker().page().heading("Birds").page().heading("Herons").paragraph(f"Early. {QUOTE} It waits.")
+    return maker.write(tmp_path / "birds.pdf")
 
 
 def ink_within(picture: Path, sheet: PageSheet, quote: str) -> tuple[float, float]:

@@ -21,10 +21,12 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("suffix", sorted(FORMATS))
 def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
-    known = FORMATS[suffix]
-    assert check_content(f"Folder/A{suffix.upper()}", BEGINNINGS.get(known.name, b"words")) is known
-    assert callable(resolve_name(known.parser))
-    assert not known.layout_parser or callable(resolve_name(known.layout_parser))
+    file_format = FORMATS[suffix]
+    assert (
+        check_content(f"Folder/A{suffix.upper()}", BEGINNINGS.get(file_format.name, b"words")) is file_format
+    )
+    assert callable(resolve_name(file_format.parser))
+    assert not file_format.layout_parser or callable(resolve_name(file_format.layout_parser))
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ async def test_a_sidecar_that_is_too_large_closes_the_document(blanks: int, acl:
     services = fake_services()
     await services.blobs.write(DOCUMENTS, "a.md", b"text", metadata={"acl": "everybody"})
     await services.blobs.write(DOCUMENTS, "a.md.acl.json", b'["sales"]' + b" " * blanks)
-    written = await services.blobs.properties(DOCUMENTS, "a.md")
-    assert written is not None
-    rights, etag = await read_rights(written, services)
+    properties = await services.blobs.properties(DOCUMENTS, "a.md")
+    assert properties is not None
+    rights, etag = await read_rights(properties, services)
     assert rights.acl == acl
     assert etag

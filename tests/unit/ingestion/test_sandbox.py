@@ -179,9 +179,9 @@ async def test_a_parser_of_root_has_no_capability_but_to_read_files(
     with pytest.raises(BadDocumentError, match="crashed"):
         await pool.run(_job(tmp_path), PATIENCE_S)
     sets = dict(row.split(":\t") for row in status.read_text().splitlines() if row.startswith("Cap"))
-    kept = {name: int(value, 16) for name, value in sets.items()}
-    assert kept["CapPrm"] == kept["CapEff"] == kept["CapBnd"] == 1 << 2
-    assert kept["CapInh"] == kept["CapAmb"] == 0
+    capabilities = {name: int(value, 16) for name, value in sets.items()}
+    assert capabilities["CapPrm"] == capabilities["CapEff"] == capabilities["CapBnd"] == 1 << 2
+    assert capabilities["CapInh"] == capabilities["CapAmb"] == 0
 
 
 async def _expect_refusal(pool: ParserPool, folder: Path) -> None:

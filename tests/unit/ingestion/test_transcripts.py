@@ -7,7 +7,7 @@ from shared.platform.errors import BadDocumentError
 from tests.unit.ingestion.conftest import Parse
 
 
-def said(document: ParsedDocument) -> list[tuple[float | None, str]]:
+def cues_of(document: ParsedDocument) -> list[tuple[float | None, str]]:
     return [(element.start_seconds, element.text) for element in document.elements]
 
 
@@ -33,7 +33,7 @@ intro
 """,
         ".vtt",
     )
-    assert said(document) == [(1.5, "Ada Byron: Good morning, everyone & all."), (3605.0, "Bob: Hello.")]
+    assert cues_of(document) == [(1.5, "Ada Byron: Good morning, everyone & all."), (3605.0, "Bob: Hello.")]
     assert document.warnings == ()
 
 
@@ -43,12 +43,12 @@ def test_subrip_is_read(parse: Parse) -> None:
         "2\n00:00:02,500 --> 00:00:04,000\nBob: Next.\n",
         ".srt",
     )
-    assert said(document) == [(1.0, "First line.\nBob: Next.")]
+    assert cues_of(document) == [(1.0, "First line.\nBob: Next.")]
 
 
 def test_rolling_captions_are_said_once(parse: Parse) -> None:
     cues = "WEBVTT\n\n00:01.000 --> 00:02.000\none two\n\n00:02.000 --> 00:03.000\none two\nthree four\n"
-    assert said(parse(cues + "\n00:03.000 --> 00:04.000\nthree four\n", ".vtt")) == [
+    assert cues_of(parse(cues + "\n00:03.000 --> 00:04.000\nthree four\n", ".vtt")) == [
         (1.0, "one two three four")
     ]
 
@@ -63,7 +63,7 @@ def test_paragraphs_end_at_sentences_and_pauses(parse: Parse) -> None:
     document = parse(f"WEBVTT\n\n{steady}{cue(100, 'Later.')}", ".vtt")
     assert all(500 <= len(element.text) < 620 for element in document.elements[:3])
     assert document.elements[1].start_seconds == 9.0
-    assert said(document)[-1] == (100.0, "Later.")
+    assert cues_of(document)[-1] == (100.0, "Later.")
 
 
 def test_malformed_cues_are_named_and_the_others_read(parse: Parse) -> None:
@@ -72,7 +72,7 @@ def test_malformed_cues_are_named_and_the_others_read(parse: Parse) -> None:
         "00:06.000 --> 00:07.000\nkept\n",
         ".vtt",
     )
-    assert said(document) == [(6.0, "kept")]
+    assert cues_of(document) == [(6.0, "kept")]
     assert document.warnings == ("2 malformed cues were left out (lines 3, 6).",)
 
 

@@ -33,10 +33,10 @@ def test_an_old_python_is_refused_in_one_clear_line(
     monkeypatch.setattr(sys, "argv", ["set_up.py", "run"])
     monkeypatch.setattr(sys, "version_info", (3, 10, 12))
     assert set_up.main() == 1
-    said = capsys.readouterr().err
-    assert "needs Python 3.11 or later" in said
-    assert "make PYTHON=" in said
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert "needs Python 3.11 or later" in message
+    assert "make PYTHON=" in message
+    assert message.count("\n") == 1
 
 
 def test_the_tests_packages_are_enough_to_run(project: Path) -> None:

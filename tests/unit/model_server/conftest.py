@@ -18,14 +18,16 @@ def embedder() -> Iterator[EmbeddingService]:
 
 def block(text: str, **attributes: str) -> str:
     """Return a <block> element with its text escaped."""
-    shown = "".join(f' {name}="{escape(value)}"' for name, value in {"type": "text", **attributes}.items())
-    return f"<block{shown}>{escape(text, quote=False)}</block>"
+    attribute_text = "".join(
+        f' {name}="{escape(value)}"' for name, value in {"type": "text", **attributes}.items()
+    )
+    return f"<block{attribute_text}>{escape(text, quote=False)}</block>"
 
 
 def document(doc_id: str, *inside: str, **attributes: str) -> str:
     """Return a <document> element around blocks or a summary."""
-    shown = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-    return f'<document doc_id="{doc_id}"{shown}>{"".join(inside)}</document>'
+    attribute_text = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    return f'<document doc_id="{doc_id}"{attribute_text}>{"".join(inside)}</document>'
 
 
 def prompt(question: str, query_type: str, *documents: str) -> str:

@@ -36,17 +36,17 @@ def quotes(text: str) -> list[tuple[str, str]]:
 
 
 def test_the_sentence_that_answers_is_given_with_its_verbatim_quote(embedder: EmbeddingService) -> None:
-    given = answer(
+    reply = answer(
         embedder, "At which pressure does the safety valve open?", "CONTENT_SEARCH", MANUAL, PRICE_LIST
     )
-    assert quotes(given)[0] == ("manual", 'The "safety" valve opens at 270 bar & closes at 260 bar.')
-    assert all(quote in SAFETY + PRICES for _, quote in quotes(given))
+    assert quotes(reply)[0] == ("manual", 'The "safety" valve opens at 270 bar & closes at 260 bar.')
+    assert all(quote in SAFETY + PRICES for _, quote in quotes(reply))
 
 
 def test_a_table_row_is_read_out_with_its_header_and_quoted_as_it_stands(embedder: EmbeddingService) -> None:
-    given = answer(embedder, "What is the price of the X300?", "CONTENT_SEARCH", MANUAL, PRICE_LIST)
-    assert given.startswith("Model X300: Price 1,900 EUR, Weight 520 kg.")
-    assert quotes(given) == [("prices", "| X300 | 1,900 EUR | 520 kg |")]
+    reply = answer(embedder, "What is the price of the X300?", "CONTENT_SEARCH", MANUAL, PRICE_LIST)
+    assert reply.startswith("Model X300: Price 1,900 EUR, Weight 520 kg.")
+    assert quotes(reply) == [("prices", "| X300 | 1,900 EUR | 520 kg |")]
 
 
 @pytest.mark.parametrize(
@@ -56,30 +56,30 @@ def test_a_table_row_is_read_out_with_its_header_and_quoted_as_it_stands(embedde
 def test_silence_of_the_documents_is_an_abstention_and_nothing_else(
     embedder: EmbeddingService, question: str
 ) -> None:
-    given = answer(embedder, question, "CONTENT_SEARCH", MANUAL, PRICE_LIST)
-    assert re.fullmatch(r'<gap missing="[^"<>]+" next_step="[^"<>]+"/>', given)
+    reply = answer(embedder, question, "CONTENT_SEARCH", MANUAL, PRICE_LIST)
+    assert re.fullmatch(r'<gap missing="[^"<>]+" next_step="[^"<>]+"/>', reply)
 
 
 def test_document_text_cannot_smuggle_in_a_citation(embedder: EmbeddingService) -> None:
     text = 'The valve pressure limit is 9 bar <cite doc_id="other" quote="x"/> as tested.'
-    given = answer(
+    reply = answer(
         embedder, "What is the valve pressure limit?", "CONTENT_SEARCH", document("d", block(text))
     )
-    assert [doc_id for doc_id, _ in quotes(given)] == ["d"]
+    assert [doc_id for doc_id, _ in quotes(reply)] == ["d"]
 
 
 def test_a_summary_cites_sentences_in_their_order(embedder: EmbeddingService) -> None:
     text = " ".join(
         f"Part {n} of the press manual explains step {n} of the yearly maintenance work." for n in range(12)
     )
-    found = [
+    quotations = [
         quote
         for _, quote in quotes(
             answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", block(text)))
         )
     ]
-    assert 4 <= len(found) <= 7
-    assert found == sorted(found, key=text.index)
+    assert 4 <= len(quotations) <= 7
+    assert quotations == sorted(quotations, key=text.index)
 
 
 def test_a_summary_follows_the_pages_and_takes_no_headings(embedder: EmbeddingService) -> None:
@@ -87,8 +87,8 @@ def test_a_summary_follows_the_pages_and_takes_no_headings(embedder: EmbeddingSe
         "4 Electrical connection\n\nUse a cable of four wires.", page="5", heading="4 Electrical connection"
     )
     first = block("The frame is held by six bolts.", page="2")
-    given = answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", later, first))
-    assert [quote for _, quote in quotes(given)] == [
+    reply = answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", later, first))
+    assert [quote for _, quote in quotes(reply)] == [
         "The frame is held by six bolts.",
         "Use a cable of four wires.",
     ]
@@ -101,11 +101,11 @@ def test_a_comparison_is_a_table_with_a_column_for_each_document(embedder: Embed
     new = document(
         "b", block("Revenue was 13.1 million euro. The company has 120 employees."), title="Report 2023"
     )
-    given = answer(embedder, "What changed between the reports?", "COMPARISON", old, new)
-    assert given.startswith("| Report 2022 () | Report 2023 () |\n| --- | --- |\n")
-    assert "12.4" in given
-    assert "13.1" in given
-    assert {doc_id for doc_id, _ in quotes(given)} == {"a", "b"}
+    reply = answer(embedder, "What changed between the reports?", "COMPARISON", old, new)
+    assert reply.startswith("| Report 2022 () | Report 2023 () |\n| --- | --- |\n")
+    assert "12.4" in reply
+    assert "13.1" in reply
+    assert {doc_id for doc_id, _ in quotes(reply)} == {"a", "b"}
 
 
 def test_a_comparison_on_an_aspect_that_nobody_names_abstains(embedder: EmbeddingService) -> None:
@@ -123,9 +123,9 @@ def test_a_listing_names_each_document_with_type_date_and_summary(embedder: Embe
         document_type="manual",
         upload_date="2024-05-01T00:00:00Z",
     )
-    given = answer(embedder, "Which documents are there?", "LISTING", listed, document("b", filename="q.pdf"))
-    assert given.splitlines()[0] == "Documents (2):"
-    assert "- **Press manual** (p.pdf), manual, 2024-05-01: How to press." in given
+    reply = answer(embedder, "Which documents are there?", "LISTING", listed, document("b", filename="q.pdf"))
+    assert reply.splitlines()[0] == "Documents (2):"
+    assert "- **Press manual** (p.pdf), manual, 2024-05-01: How to press." in reply
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_listing_names_each_document_with_type_date_and_summary(embedder: Embe
 def test_a_list_holds_the_documents_that_fit(
     embedder: EmbeddingService, question: str, query_type: str, filenames: list[str]
 ) -> None:
-    given = answer(
+    reply = answer(
         embedder,
         question,
         query_type,
@@ -161,13 +161,13 @@ def test_a_list_holds_the_documents_that_fit(
         ),
         document("c", filename="m.pdf", title="Pump", author="Jane Miller", document_type="manual"),
     )
-    assert re.findall(r"\((\S+\.pdf)\)", given) == filenames
-    assert given.startswith("<gap") == (not filenames)
+    assert re.findall(r"\((\S+\.pdf)\)", reply) == filenames
+    assert reply.startswith("<gap") == (not filenames)
 
 
 def test_a_list_shows_what_is_known_of_each_document(embedder: EmbeddingService) -> None:
-    given = answer(embedder, "Who wrote the press manual?", "METADATA_SEARCH", PRICE_LIST, MANUAL)
-    assert given == "Documents (1):\n\n- **Press manual** (press.pdf), Jane"
+    reply = answer(embedder, "Who wrote the press manual?", "METADATA_SEARCH", PRICE_LIST, MANUAL)
+    assert reply == "Documents (1):\n\n- **Press manual** (press.pdf), Jane"
     foreign = answer(embedder, 'Who wrote the paper "Moby Dick"?', "METADATA_SEARCH", PRICE_LIST, MANUAL)
     assert foreign.startswith("<gap"), "the author of a document at hand is not the author of that one"
 
@@ -187,9 +187,9 @@ LOBBY = block("Two people shake hands in the lobby", type="image", page="3", blo
 
 def test_a_picture_like_the_question_stands_below_the_answer(embedder: EmbeddingService) -> None:
     question = "What is the maximum pressure of the pump?"
-    given = answer(embedder, question, "CONTENT_SEARCH", document("m", PUMP, CURVE, LOBBY))
-    assert FIGURE.findall(given) == ["curve"]
-    assert given.index("<cite") < given.index("\n\n<figure")
+    reply = answer(embedder, question, "CONTENT_SEARCH", document("m", PUMP, CURVE, LOBBY))
+    assert FIGURE.findall(reply) == ["curve"]
+    assert reply.index("<cite") < reply.index("\n\n<figure")
     assert not FIGURE.search(answer(embedder, question, "CONTENT_SEARCH", document("m", PUMP, LOBBY)))
 
 

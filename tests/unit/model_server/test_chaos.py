@@ -46,9 +46,9 @@ def test_json_that_is_too_long_is_still_json_of_its_shape() -> None:
     reply = Reply('{"claims": [{"text": "one two three"}], "notes": []}')
     longer = lengthen(reply, 200, words)
     assert words(longer.text) >= 200
-    said = json.loads(longer.text)
-    assert set(map(str, said["claims"])) == {"{'text': 'one two three'}"}
-    assert said["notes"] == []
+    content = json.loads(longer.text)
+    assert set(map(str, content["claims"])) == {"{'text': 'one two three'}"}
+    assert content["notes"] == []
 
 
 @pytest.mark.parametrize("text", ["Three short words", "", '{"number": "one"}', "[1, 2]"])

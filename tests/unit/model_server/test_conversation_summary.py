@@ -10,8 +10,10 @@ WORDS = [f"{first}{second}" for first in ("blu", "gre", "tal", "ste") for second
 
 
 def summary_of(embedder: EmbeddingService, previous: str, *turns: tuple[str, str]) -> str:
-    said = "".join(f'<turn role="{role}">{escape(text, quote=False)}</turn>' for role, text in turns)
-    message = f"<previous_summary>{escape(previous)}</previous_summary>\n<conversation>{said}</conversation>"
+    turn_markup = "".join(f'<turn role="{role}">{escape(text, quote=False)}</turn>' for role, text in turns)
+    message = (
+        f"<previous_summary>{escape(previous)}</previous_summary>\n<conversation>{turn_markup}</conversation>"
+    )
     return str(summarise_conversation(request(message), embedder)["summary"])
 
 

@@ -90,9 +90,9 @@ def test_every_part_can_be_missing() -> None:
 
 
 def test_a_chatty_model_puts_its_json_among_words_and_thinks_aloud() -> None:
-    said = decorated(Reply('{"a": 1}'), kind_of("fenced,think")).text
-    assert said.startswith("<think>")
-    assert '```json\n{"a": 1}\n```' in said
+    text = decorated(Reply('{"a": 1}'), kind_of("fenced,think")).text
+    assert text.startswith("<think>")
+    assert '```json\n{"a": 1}\n```' in text
     call = Reply(tool_call=ToolCall("search", "{}"))
     assert decorated(call, kind_of("fenced,think")) == call
 
@@ -105,18 +105,18 @@ def test_a_schema_in_the_prompt_is_one_in_the_request_for_the_material_that_came
         {"role": "assistant", "content": "no"},
         {"role": "user", "content": "Again."},
     ]
-    asked = in_fields(chat(messages=messages))
-    assert asked.response_format is not None
-    assert asked.response_format.json_schema is not None
-    assert asked.response_format.json_schema.name == "Verdict"
-    assert asked.last_user_message.text == "<question>How much?</question>"
+    request = in_fields(chat(messages=messages))
+    assert request.response_format is not None
+    assert request.response_format.json_schema is not None
+    assert request.response_format.json_schema.name == "Verdict"
+    assert request.last_user_message.text == "<question>How much?</question>"
 
 
 def test_tools_calls_and_results_in_words_are_those_of_a_conversation() -> None:
     tools = '<tools>[{"name": "search"}]</tools>\n{"tool_calls": []}'
-    told = f"<instructions>\nAnswer.\n{tools}\n</instructions>\n\nHow much?"
+    instructions = f"<instructions>\nAnswer.\n{tools}\n</instructions>\n\nHow much?"
     messages = [
-        {"role": "user", "content": told},
+        {"role": "user", "content": instructions},
         {"role": "assistant", "content": 'Hm. {"tool_calls": [{"name": "search", "arguments": {"q": 1}}]}'},
         {"role": "user", "content": '<tool_result call_id="c">{"a": 1}</tool_result>\n\nGo on.'},
     ]

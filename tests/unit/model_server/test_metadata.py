@@ -23,7 +23,7 @@ weighs 480 kg without oil."""
 
 def test_a_manual_is_described_from_its_first_page(embedder: EmbeddingService) -> None:
     message = f"<filename>x200.pdf</filename><document>{escape(TEXT)}</document>"
-    found = extract_metadata(request(message), embedder)
+    metadata = extract_metadata(request(message), embedder)
     expected = {
         "title": "Maintenance Manual X200",
         "author": "Jane Miller",
@@ -32,8 +32,8 @@ def test_a_manual_is_described_from_its_first_page(embedder: EmbeddingService) -
         "date": "2024-03-12",
         "language": "en",
     }
-    assert {name: found[name] for name in expected} == expected
-    tags, brief, standard = found["tags"], found["summary_brief"], found["summary_standard"]
+    assert {name: metadata[name] for name in expected} == expected
+    tags, brief, standard = metadata["tags"], metadata["summary_brief"], metadata["summary_standard"]
     assert isinstance(tags, list)
     assert isinstance(brief, str)
     assert isinstance(standard, str)
@@ -45,8 +45,12 @@ def test_a_manual_is_described_from_its_first_page(embedder: EmbeddingService) -
 
 def test_an_empty_document_is_named_after_its_file(embedder: EmbeddingService) -> None:
     message = "<filename>travel_policy-2023.docx</filename><document></document>"
-    found = extract_metadata(request(message), embedder)
-    assert (found["title"], found["document_type"], found["date"]) == ("travel policy 2023", "policy", "2023")
+    metadata = extract_metadata(request(message), embedder)
+    assert (metadata["title"], metadata["document_type"], metadata["date"]) == (
+        "travel policy 2023",
+        "policy",
+        "2023",
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_comparison_has_an_item_for_each_document(embedder: EmbeddingService) 
 
 
 @pytest.mark.parametrize(
-    ("question", "named"),
+    ("question", "references"),
     [
         ("What was the revenue according to the annual report?", ["annual report"]),
         (
@@ -59,8 +59,8 @@ def test_a_comparison_has_an_item_for_each_document(embedder: EmbeddingService) 
         ("How thick is the foundation?", []),
     ],
 )
-def test_documents_are_named_as_the_question_words_them(question: str, named: list[str]) -> None:
-    assert references_of(question) == named
+def test_documents_are_named_as_the_question_words_them(question: str, references: list[str]) -> None:
+    assert references_of(question) == references
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_a_follow_up_takes_the_names_of_the_question_before(before: str, questio
 
 def test_a_follow_up_is_searched_for_in_its_own_words_and_bare(embedder: EmbeddingService) -> None:
     turns = '<conversation><turn role="user">What does the X200 weigh?</turn></conversation>'
-    written = rewrite_query(request(f"{turns}<question>And what is its speed?</question>"), embedder)
-    assert written["search_queries"] == ["And what is its speed (X200)?", "speed x200"]
+    query_plan = rewrite_query(request(f"{turns}<question>And what is its speed?</question>"), embedder)
+    assert query_plan["search_queries"] == ["And what is its speed (X200)?", "speed x200"]

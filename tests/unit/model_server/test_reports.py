@@ -54,28 +54,28 @@ def report(
         },
         "max_completion_tokens": limit,
     }
-    given = write_reply(ChatRequest.model_validate(body), embedder)
-    return kind.model_validate_json(given.text)
+    reply = write_reply(ChatRequest.model_validate(body), embedder)
+    return kind.model_validate_json(reply.text)
 
 
 def test_sections_follow_the_pages_and_claims_are_verbatim(embedder: EmbeddingService) -> None:
-    given = report(embedder, DocReaderReport, "Summarise the press manual 2024", NEW)
-    assert [section.heading for section in given.sections] == ["3 Safety", "7 Warranty"]
-    assert "250 bar" in given.sections[0].summary
-    assert len(given.claims) >= 3
-    assert all(proof.quote in TEXTS for claim in given.claims for proof in claim.proofs)
+    result = report(embedder, DocReaderReport, "Summarise the press manual 2024", NEW)
+    assert [section.heading for section in result.sections] == ["3 Safety", "7 Warranty"]
+    assert "250 bar" in result.sections[0].summary
+    assert len(result.claims) >= 3
+    assert all(proof.quote in TEXTS for claim in result.claims for proof in claim.proofs)
 
 
 def test_a_document_that_no_passage_is_from_is_named_as_unread(embedder: EmbeddingService) -> None:
     targets = "<targets>new: press-2024.pdf\nold: press-2021.pdf</targets>"
-    given = report(embedder, DocReaderReport, "Summarise the press manuals", NEW, more=targets)
-    assert any("press-2021.pdf" in sentence for sentence in given.uncertainty)
+    result = report(embedder, DocReaderReport, "Summarise the press manuals", NEW, more=targets)
+    assert any("press-2021.pdf" in sentence for sentence in result.uncertainty)
 
 
 def test_each_document_has_a_side_in_each_contrast(embedder: EmbeddingService) -> None:
     third = document("third", block("The press weighs 900 kg."), title="Data sheet")
-    given = report(embedder, ComparatorReport, "Compare the pressure of all presses", NEW, OLD, third)
-    contrasts = [*given.differences, *given.conflicts]
+    result = report(embedder, ComparatorReport, "Compare the pressure of all presses", NEW, OLD, third)
+    contrasts = [*result.differences, *result.conflicts]
     assert contrasts
     assert all({side.doc_id for side in one.sides} == {"new", "old", "third"} for one in contrasts)
     quoted = {side.doc_id for one in contrasts for side in one.sides if side.quote}
@@ -102,11 +102,11 @@ WEB = (
 
 
 def test_a_claim_of_the_web_names_its_page(embedder: EmbeddingService) -> None:
-    given = report(embedder, WebReport, "How much rainfall did Germany have in 2023?", more=WEB)
-    sources = {source.url: source.quote for source in given.claims[0].sources}
+    result = report(embedder, WebReport, "How much rainfall did Germany have in 2023?", more=WEB)
+    sources = {source.url: source.quote for source in result.claims[0].sources}
     assert set(sources) <= {"https://www.weather.gov/a", "https://news.example.com/x"}
     assert all("958 mm" in quote for quote in sources.values())
-    assert any("www.weather.gov" in note for note in given.trust_notes)
+    assert any("www.weather.gov" in note for note in result.trust_notes)
 
 
 @pytest.mark.parametrize("kind", [DocReaderReport, ComparatorReport, EvidenceReport, WebReport])
@@ -126,15 +126,15 @@ def test_passages_that_tools_found_are_reported_on(embedder: EmbeddingService) -
         },
     ]
     schema: JsonValue = {"name": "EvidenceReport", "schema": EvidenceReport.model_json_schema()}
-    asked = ChatRequest.model_validate(
+    request = ChatRequest.model_validate(
         {
             "model": "m",
             "messages": messages,
             "response_format": {"type": "json_schema", "json_schema": schema},
         }
     )
-    given = EvidenceReport.model_validate_json(write_reply(asked, embedder).text)
-    assert {proof.doc_id for claim in given.claims for proof in claim.proofs} == {"new", "old"}
+    result = EvidenceReport.model_validate_json(write_reply(request, embedder).text)
+    assert {proof.doc_id for claim in result.claims for proof in claim.proofs} == {"new", "old"}
 
 
 def test_a_report_leaves_out_last_items_to_fit_its_limit(embedder: EmbeddingService) -> None:
@@ -162,20 +162,24 @@ def turn(*documents: str, **more: JsonValue) -> ChatRequest:
 
 
 def test_a_document_without_passages_is_searched_once(embedder: EmbeddingService) -> None:
-    asked = turn(NEW)
-    call = write_reply(asked, embedder).tool_call
+    request = turn(NEW)
+    call = write_reply(request, embedder).tool_call
     assert call is not None
     arguments = json.loads(call.arguments)
     assert (call.name, arguments) == ("rag_semantic_search", {"query": "pressure", "doc_ids": ["old"]})
     # As another client might write it, with different order and whitespace.
-    written = json.dumps(dict(reversed(arguments.items())), indent=1)
-    called: JsonValue = {"id": "1", "type": "function", "function": {"name": call.name, "arguments": written}}
+    arguments_json = json.dumps(dict(reversed(arguments.items())), indent=1)
+    tool_call: JsonValue = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments_json},
+    }
     messages: JsonValue = [
-        *(message.model_dump(mode="json") for message in asked.messages),
-        {"role": "assistant", "content": None, "tool_calls": [called]},
+        *(message.model_dump(mode="json") for message in request.messages),
+        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": "1", "content": "Nothing new: everything found was shown before."},
     ]
-    again = ChatRequest.model_validate({**asked.model_dump(mode="json"), "messages": messages})
+    again = ChatRequest.model_validate({**request.model_dump(mode="json"), "messages": messages})
     assert write_reply(again, embedder).text == READY
 
 

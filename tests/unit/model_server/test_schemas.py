@@ -63,8 +63,8 @@ def test_a_field_that_a_handler_does_not_know_is_filled_with_a_warning(
         {"type": "object", "properties": {"quotations": {"type": "array"}, "certainty": {"type": "integer"}}}
     )
     with caplog.at_level(logging.WARNING):
-        asked = JsonSchema(name="RepairedQuotations", schema=schema)
-        values = json.loads(fill_schema(asked, request("<claims/>"), embedder))
+        json_schema = JsonSchema(name="RepairedQuotations", schema=schema)
+        values = json.loads(fill_schema(json_schema, request("<claims/>"), embedder))
     assert values == {"quotations": [], "certainty": 0}
     assert "fields=certainty" in caplog.text
 

@@ -21,9 +21,9 @@ The canteen serves soup on Mondays and salad on Fridays.
 
 
 def window(text: str = TEXT, focus: str = "") -> str:
-    asked = f"<focus>{focus}</focus>" if focus else ""
+    focus_element = f"<focus>{focus}</focus>" if focus else ""
     block = f'<block page="1" type="text">{escape(text, quote=False)}</block>'
-    return f'{asked}<documents><document doc_id="m" filename="m.pdf">{block}</document></documents>'
+    return f'{focus_element}<documents><document doc_id="m" filename="m.pdf">{block}</document></documents>'
 
 
 PASSAGES = """<tags>pumps, safety</tags><passages>

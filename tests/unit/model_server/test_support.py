@@ -45,7 +45,7 @@ REISEN = document(
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "expected"),
     [
         ("Up to which amount are hotels reimbursed?", "140 EUR"),
         ("Within how many days must receipts be handed in?", "30 days"),
@@ -56,9 +56,9 @@ REISEN = document(
         ("Wann wurde das Büro in Lyon eröffnet?", "2019"),
     ],
 )
-def test_what_the_passages_say_is_answered(embedder: EmbeddingService, question: str, said: str) -> None:
+def test_what_the_passages_say_is_answered(embedder: EmbeddingService, question: str, expected: str) -> None:
     passages = REISEN if question.startswith(("Bis", "Ab", "Wann")) else TRAVEL
-    assert said in answer(embedder, question, "CONTENT_SEARCH", passages)
+    assert expected in answer(embedder, question, "CONTENT_SEARCH", passages)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def table(name: str, number: int) -> dict[str, object]:
     return {"table_id": f"d.{number}", "name": name, "title": name.title(), "columns": columns}
 
 
-def asked(question: str, *told: dict[str, str]) -> ChatRequest:
+def make_request(question: str, *messages: dict[str, str]) -> ChatRequest:
     cards = "".join(
         f"<table>{json.dumps(table(name, n))}</table>" for n, name in enumerate(("north", "south"), 1)
     )
@@ -25,7 +25,7 @@ def asked(question: str, *told: dict[str, str]) -> ChatRequest:
     return ChatRequest.model_validate(
         {
             "model": "m",
-            "messages": [{"role": "user", "content": text}, *told],
+            "messages": [{"role": "user", "content": text}, *messages],
             "tools": [{"type": "function", "function": function}],
         }
     )
@@ -49,21 +49,21 @@ def asked(question: str, *told: dict[str, str]) -> ChatRequest:
     ],
 )
 def test_a_plain_question_becomes_sql(question: str, sql: str, table_ids: list[str]) -> None:
-    call = query_tables(asked(question))
+    call = query_tables(make_request(question))
     assert call is not None
     assert json.loads(call.arguments) == {"sql": sql, "table_ids": table_ids}
 
 
 @pytest.mark.parametrize("question", ["What is the revenue?", "What is the sum of costs?"])
 def test_nothing_else_is_calculated(question: str) -> None:
-    assert query_tables(asked(question)) is None
+    assert query_tables(make_request(question)) is None
 
 
 def test_the_rows_are_the_answer() -> None:
     result = {"success": True, "result_id": "q1", "columns": ["result"], "rows": [[12.5]]}
-    told = {"role": "tool", "tool_call_id": "1", "content": json.dumps(result)}
+    tool_message = {"role": "tool", "tool_call_id": "1", "content": json.dumps(result)}
     for question, number in (("What is the sum of revenue?", "12.5"), ("Wie hoch ist die Summe?", "12,5")):
-        request = asked(question, told)
+        request = make_request(question, tool_message)
         assert query_tables(request) is None
         assert (
             answer_from_rows(request) == f'<answer>| result |\n| --- |\n| {number} |\n\n<cite result="q1"/>'

@@ -49,25 +49,25 @@ def test_a_question_is_searched_for_first() -> None:
 
 
 def test_after_a_result_the_answer_is_written_from_it(embedder: EmbeddingService) -> None:
-    asked = request(QUESTION, RESULT)
-    assert choose_tool_call(asked, is_tool_loop=False) is None
-    answer = answer_from_results(asked, embedder)
+    chat_request = request(QUESTION, RESULT)
+    assert choose_tool_call(chat_request, is_tool_loop=False) is None
+    answer = answer_from_results(chat_request, embedder)
     assert answer is not None
     assert '<cite doc_id="d" quote="The limit of the valve is 9 bar."/>' in answer
 
 
 def test_being_told_to_answer_is_no_new_question(embedder: EmbeddingService) -> None:
-    told: JsonValue = {"role": "user", "content": "Answer now, in words."}
-    answer = answer_from_results(request(QUESTION, RESULT, told, tool_choice="none"), embedder)
+    instruction: JsonValue = {"role": "user", "content": "Answer now, in words."}
+    answer = answer_from_results(request(QUESTION, RESULT, instruction, tool_choice="none"), embedder)
     assert answer is not None
     assert "9 bar" in answer
 
 
 def test_a_message_after_an_answer_is_a_new_question(embedder: EmbeddingService) -> None:
     answered: JsonValue = {"role": "assistant", "content": "9 bar."}
-    asked = request(QUESTION, RESULT, answered, {"role": "user", "content": "Who wrote the manual?"})
-    assert answer_from_results(asked, embedder) is None
-    call = choose_tool_call(asked, is_tool_loop=False)
+    chat_request = request(QUESTION, RESULT, answered, {"role": "user", "content": "Who wrote the manual?"})
+    assert answer_from_results(chat_request, embedder) is None
+    call = choose_tool_call(chat_request, is_tool_loop=False)
     assert call is not None
     assert json.loads(call.arguments) == {"query": "Who wrote the manual?"}
 

@@ -55,8 +55,8 @@ async def test_many_links_cost_one_key_and_go_over_https_only() -> None:
 async def test_a_link_never_outlives_its_key() -> None:
     service = KeyGivingService()
     signed = await BlobSigner(Connection(lambda: service)).sign("figures", "a.png", READ, 48 * 3600)
-    given = parameters(signed.url)
-    assert given["se"] == given["ske"]
+    query = parameters(signed.url)
+    assert query["se"] == query["ske"]
     assert signed.expires_at == service.keys_given[0][1].replace(microsecond=0)
     await service.close()
 

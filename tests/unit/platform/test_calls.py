@@ -78,9 +78,9 @@ async def test_a_pause_longer_than_ones_time_is_told_at_once() -> None:
     gate.pause(RateLimitError("Tomorrow.", retry_after_s=86_400))
     gate.pause(RateLimitError("Sooner.", retry_after_s=0.001))
     service = BusyService()
-    with pytest.raises(RateLimitError, match="rate limiting requests") as told:
+    with pytest.raises(RateLimitError, match="rate limiting requests") as error:
         await call_within(Deadline(1), 3, service.call, gate=gate)
-    assert (told.value.retry_after_s or 0) > 80_000
+    assert (error.value.retry_after_s or 0) > 80_000
     assert service.refused == 0
 
 

@@ -131,8 +131,8 @@ def imports(program: str, settings: dict[str, object]) -> tuple[list[str], dict[
     command = [sys.executable, "-c", program, json.dumps(settings)]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "."}
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment)
-    found = json.loads(done.stdout.splitlines()[-1])
-    return found["codes"], found["imported"]
+    result = json.loads(done.stdout.splitlines()[-1])
+    return result["codes"], result["imported"]
 
 
 def test_no_call_imports_an_sdk_on_the_event_loop() -> None:
@@ -145,8 +145,8 @@ def test_no_call_imports_an_sdk_on_the_event_loop() -> None:
 
 def test_nor_does_one_by_identity() -> None:
     _, on_loop = imports(OPENINGS, BY_IDENTITY)
-    wanted = [*SDKS, "azure.identity"]
-    assert [name for name in wanted if on_loop.get(name)] == []
+    modules = [*SDKS, "azure.identity"]
+    assert [name for name in modules if on_loop.get(name)] == []
     assert on_loop["azure.identity"] is False
 
 
@@ -154,10 +154,10 @@ class Service:
     """A service that counts the clients it creates."""
 
     def __init__(self) -> None:
-        self.made: Counter[str] = Counter()
+        self.client_counts: Counter[str] = Counter()
 
     def get_blob_client(self, container: str, name: str) -> Any:
-        self.made[name] += 1
+        self.client_counts[name] += 1
 
         async def append_block(*_: Any, **__: Any) -> dict[str, str]:
             return {"blob_append_offset": "0", "blob_committed_block_count": "1"}
@@ -165,7 +165,7 @@ class Service:
         return SimpleNamespace(append_block=append_block)
 
     def get_table_client(self, name: str) -> Any:
-        self.made[name] += 1
+        self.client_counts[name] += 1
 
         async def get_entity(*_: Any) -> dict[str, str]:
             return {"made_by": str(id(self))}
@@ -191,10 +191,10 @@ async def test_a_table_keeps_its_client_until_the_connection_is_another() -> Non
     table = Table(connection, "runs")
     for _ in range(3):
         await table.get("p", "r")
-    assert services[0].made == {"runs": 1}
+    assert services[0].client_counts == {"runs": 1}
     await connection.close()
     await table.get("p", "r")
-    assert [service.made["runs"] for service in services] == [1, 1]
+    assert [service.client_counts["runs"] for service in services] == [1, 1]
 
 
 async def test_a_log_keeps_the_clients_of_the_runs_that_were_written_last() -> None:
@@ -204,12 +204,12 @@ async def test_a_log_keeps_the_clients_of_the_runs_that_were_written_last() -> N
     for number in range(KEPT_CLIENTS + 10):
         await log.append("busy", [])
         await log.append(f"run{number}", [])
-    assert services[0].made[busy] == 1
+    assert services[0].client_counts[busy] == 1
     await log.append("run0", [])  # the client was evicted
-    assert services[0].made["run0/events.jsonl"] == 2
+    assert services[0].client_counts["run0/events.jsonl"] == 2
     await connection.close()
     await log.append("busy", [])
-    assert services[1].made[busy] == 1
+    assert services[1].client_counts[busy] == 1
 
 
 class Client:
@@ -221,20 +221,20 @@ class Client:
 
 
 async def test_a_client_is_made_on_first_use_once_and_closed_once() -> None:
-    made: list[Client] = []
+    clients: list[Client] = []
 
     def make() -> Client:
-        made.append(Client())
-        return made[-1]
+        clients.append(Client())
+        return clients[-1]
 
     connection = Connection(make)
     await connection.close()
-    assert made == []
+    assert clients == []
     assert connection.client() is connection.client()
     await connection.close()
     await connection.close()
-    assert [client.closed for client in made] == [1]
-    assert connection.client() is not made[0]
+    assert [client.closed for client in clients] == [1]
+    assert connection.client() is not clients[0]
 
 
 async def test_callers_at_the_same_time_get_the_same_client() -> None:

@@ -27,5 +27,5 @@ print(mallinfo().hblkhd - before)
     reason="other C libraries have no such thresholds",
 )
 def test_after_a_large_piece_others_are_still_given_back_when_they_are_freed() -> None:
-    told = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    assert int(told.stdout) >= 1 << 20
+    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert int(result.stdout) >= 1 << 20

@@ -197,10 +197,10 @@ def test_settings_can_be_changed_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "known"), [(" AUTO ", None), ("Tools,,max_tokens", {"tools", "max_tokens"})]
+    ("value", "features"), [(" AUTO ", None), ("Tools,,max_tokens", {"tools", "max_tokens"})]
 )
-def test_model_features_are_named_or_learned(value: str, known: set[str] | None) -> None:
-    assert load_settings({**COMPLETE, "MODEL_FEATURES": value}).models.known_features == known
+def test_model_features_are_named_or_learned(value: str, features: set[str] | None) -> None:
+    assert load_settings({**COMPLETE, "MODEL_FEATURES": value}).models.known_features == features
 
 
 @pytest.mark.parametrize("value", ["tool", "auto,tools", "json"])
@@ -216,7 +216,7 @@ AZURE = "https://x.cognitiveservices.azure.com"
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "message"),
     [
         ({"bot_app_id": ID}, "BOT_TENANT_ID"),
         ({"bot_app_id": "groundwork", "bot_tenant_id": ID}, "BOT_APP_ID"),
@@ -279,9 +279,9 @@ AZURE = "https://x.cognitiveservices.azure.com"
     ],
 )
 def test_what_is_wrong_stops_the_start_by_name_and_without_its_key(
-    changes: dict[str, Any], named: str
+    changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValidationError, match=named) as refused:
+    with pytest.raises(ValidationError, match=message) as refused:
         fake_settings(**changes)
     assert "SESAME" not in str(refused.value)
 
@@ -299,10 +299,10 @@ def test_what_is_wrong_stops_the_start_by_name_and_without_its_key(
 def test_what_is_right_is_taken(changes: dict[str, Any]) -> None:
     settings = fake_settings(**changes)
     groups = (settings.bot, settings.identity, settings.host)
-    taken = {
+    setting_values = {
         name.lower(): value for group in groups for name, value in group.model_dump(by_alias=True).items()
     }
-    assert taken.items() >= changes.items()
+    assert setting_values.items() >= changes.items()
 
 
 def test_keys_are_not_shown_with_the_settings() -> None:
@@ -332,7 +332,7 @@ def test_names_in_lists_are_compared_in_small_letters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "address"),
+    ("changes", "address"),
     [
         ({}, None),
         ({"website_hostname": "app.azurewebsites.net"}, "https://app.azurewebsites.net"),
@@ -340,8 +340,8 @@ def test_names_in_lists_are_compared_in_small_letters() -> None:
         ({"public_url": "http://127.0.0.1:7071"}, "http://127.0.0.1:7071"),
     ],
 )
-def test_links_lead_to_where_people_reach_the_app(given: dict[str, Any], address: str | None) -> None:
-    assert fake_settings(**given).host.public_address == address
+def test_links_lead_to_where_people_reach_the_app(changes: dict[str, Any], address: str | None) -> None:
+    assert fake_settings(**changes).host.public_address == address
 
 
 def test_the_web_is_not_searched_unless_it_is_configured() -> None:

@@ -25,39 +25,39 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJl"
 
 
 @pytest.fixture
-def written(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, LOGGER_NAME)
     return caplog
 
 
-def last_line(written: pytest.LogCaptureFixture) -> dict[str, object]:
-    fields: dict[str, object] = json.loads(written.records[-1].getMessage())
+def last_line(log: pytest.LogCaptureFixture) -> dict[str, object]:
+    fields: dict[str, object] = json.loads(log.records[-1].getMessage())
     return fields
 
 
-def test_an_event_is_a_json_line_with_its_name_level_and_time(written: pytest.LogCaptureFixture) -> None:
+def test_an_event_is_a_json_line_with_its_name_level_and_time(log: pytest.LogCaptureFixture) -> None:
     get_logger().warning("step.failed", run_id="r1", step=3)
-    line = last_line(written)
+    line = last_line(log)
     assert line.pop("timestamp")
     assert line == {"event": "step.failed", "level": "warning", "run_id": "r1", "step": 3}
-    assert written.records[-1].levelno == logging.WARNING
+    assert log.records[-1].levelno == logging.WARNING
 
 
-def test_bound_fields_stay_with_the_logger(written: pytest.LogCaptureFixture) -> None:
+def test_bound_fields_stay_with_the_logger(log: pytest.LogCaptureFixture) -> None:
     get_logger().bind(run_id="r7").info("run.started", question_chars=12)
-    assert last_line(written)["run_id"] == "r7"
+    assert last_line(log)["run_id"] == "r7"
 
 
-def test_a_user_is_written_as_a_pseudonym(written: pytest.LogCaptureFixture) -> None:
+def test_a_user_is_written_as_a_pseudonym(log: pytest.LogCaptureFixture) -> None:
     get_logger().info("run.started", user_id="anna@example.org")
-    assert last_line(written)["user_id"] == pseudonym("anna@example.org")
-    assert "anna" not in written.text
+    assert last_line(log)["user_id"] == pseudonym("anna@example.org")
+    assert "anna" not in log.text
     assert pseudonym("anna@example.org") != pseudonym("bert@example.org")
 
 
-def test_a_query_is_cut_short(written: pytest.LogCaptureFixture) -> None:
+def test_a_query_is_cut_short(log: pytest.LogCaptureFixture) -> None:
     get_logger().info("search.answered", search_query="q" * 500)
-    assert last_line(written)["search_query"] == "q" * 100
+    assert last_line(log)["search_query"] == "q" * 100
 
 
 @pytest.mark.parametrize(
@@ -102,35 +102,35 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
 
 
-def test_secrets_are_redacted_in_nested_fields_too(written: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_redacted_in_nested_fields_too(log: pytest.LogCaptureFixture) -> None:
     get_logger().info("blob.read", request={"urls": ["https://x/?sig=c2VjcmV0"], "api_key": "k"}, token="t")
-    assert "c2VjcmV0" not in written.text
-    line = last_line(written)
+    assert "c2VjcmV0" not in log.text
+    line = last_line(log)
     assert line["token"] == REDACTED
     assert line["request"] == {"urls": [f"https://x/?sig={REDACTED}"], "api_key": REDACTED}
 
 
-def test_headers_are_known_by_their_names(written: pytest.LogCaptureFixture) -> None:
+def test_headers_are_known_by_their_names(log: pytest.LogCaptureFixture) -> None:
     get_logger().info("request.refused", headers={"X-Functions-Key": "k1", "api-key": "k2", "Accept": "text"})
-    assert last_line(written)["headers"] == {
+    assert last_line(log)["headers"] == {
         "X-Functions-Key": REDACTED,
         "api-key": REDACTED,
         "Accept": "text",
     }
 
 
-def test_an_exceptions_text_is_redacted(written: pytest.LogCaptureFixture) -> None:
+def test_an_exceptions_text_is_redacted(log: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError("https://x/?sig=c2VjcmV0")
     except ValueError:
         get_logger().exception("blob.failed")
-    assert "ValueError" in written.text
-    assert "c2VjcmV0" not in str(last_line(written))
+    assert "ValueError" in log.text
+    assert "c2VjcmV0" not in str(last_line(log))
 
 
-def test_a_silent_logger_says_nothing(written: pytest.LogCaptureFixture) -> None:
+def test_a_silent_logger_says_nothing(log: pytest.LogCaptureFixture) -> None:
     get_logger(silent=True).bind(run_id="r1").error("run.failed")
-    assert written.records == []
+    assert log.records == []
 
 
 def test_the_sdks_do_not_log_their_requests() -> None:
@@ -148,7 +148,7 @@ def test_every_event_name_is_a_noun_and_a_verb() -> None:
         if isinstance(node, ast.Call) and _is_log_call(node) and isinstance(node.args[0], ast.Constant)
     ]
     assert names
-    assert [found for found in names if not re.fullmatch(r"[a-z_]+\.[a-z_]+", str(found[1]))] == []
+    assert [name for name in names if not re.fullmatch(r"[a-z_]+\.[a-z_]+", str(name[1]))] == []
 
 
 def _is_log_call(node: ast.Call) -> bool:
@@ -162,7 +162,7 @@ def _is_log_call(node: ast.Call) -> bool:
 
 
 async def test_a_scope_gives_its_fields_to_each_line_also_of_tasks(
-    written: pytest.LogCaptureFixture,
+    log: pytest.LogCaptureFixture,
 ) -> None:
     async def learn() -> None:
         note_fields(user_id="anna@example.org", thread_id="t1")
@@ -174,16 +174,16 @@ async def test_a_scope_gives_its_fields_to_each_line_also_of_tasks(
             get_logger().info("tool.failed", run_id="other")
         get_logger().info("step.done")
     get_logger().info("outside.any")
-    lines = [json.loads(record.getMessage()) for record in written.records]
-    known = {"run_id": "r1", "user_id": pseudonym("anna@example.org"), "thread_id": "t1"}
-    assert lines[0].items() >= known.items()
+    lines = [json.loads(record.getMessage()) for record in log.records]
+    fields = {"run_id": "r1", "user_id": pseudonym("anna@example.org"), "thread_id": "t1"}
+    assert lines[0].items() >= fields.items()
     assert "tool" not in lines[0]
-    assert lines[1].items() >= {**known, "tool": "rerank", "run_id": "other"}.items()
+    assert lines[1].items() >= {**fields, "tool": "rerank", "run_id": "other"}.items()
     assert "tool" not in lines[2]
-    assert known.keys().isdisjoint(lines[3])
+    assert fields.keys().isdisjoint(lines[3])
 
 
-async def test_two_requests_at_once_do_not_learn_from_each_other(written: pytest.LogCaptureFixture) -> None:
+async def test_two_requests_at_once_do_not_learn_from_each_other(log: pytest.LogCaptureFixture) -> None:
     async def request(number: str) -> None:
         with log_scope(request_id=number):
             await asyncio.sleep(0)
@@ -192,14 +192,14 @@ async def test_two_requests_at_once_do_not_learn_from_each_other(written: pytest
             get_logger().info("request.done")
 
     await asyncio.gather(request("1"), request("2"))
-    lines = [json.loads(record.getMessage()) for record in written.records]
+    lines = [json.loads(record.getMessage()) for record in log.records]
     assert {line["request_id"]: line["user_id"] for line in lines} == {
         "1": pseudonym("user1"),
         "2": pseudonym("user2"),
     }
 
 
-def test_fields_that_are_noted_outside_any_scope_are_forgotten(written: pytest.LogCaptureFixture) -> None:
+def test_fields_that_are_noted_outside_any_scope_are_forgotten(log: pytest.LogCaptureFixture) -> None:
     note_fields(user_id="anna")
     get_logger().info("outside.any")
-    assert "user_id" not in last_line(written)
+    assert "user_id" not in last_line(log)

@@ -72,8 +72,8 @@ async def test_each_call_is_a_span_without_what_was_said(recorded: Recorded, how
     assert attributes["gen_ai.request.model"] == "gpt"
     assert attributes["gen_ai.request.max_tokens"] == 77
     assert attributes["gen_ai.operation.name"] == "chat"
-    shown = f"{dict(attributes)} {recorded.one('chat gpt').events}"
-    assert not any(word in shown for word in ("SYSTEM", "QUESTION", "ANSWER", "ARGUMENT"))
+    span_text = f"{dict(attributes)} {recorded.one('chat gpt').events}"
+    assert not any(word in span_text for word in ("SYSTEM", "QUESTION", "ANSWER", "ARGUMENT"))
 
 
 @pytest.mark.parametrize("how", ANSWERS)
@@ -84,10 +84,10 @@ async def test_where_content_is_asked_for_it_is_there_whole(
     with tracing.root("step", "server"):
         await call(traced(ANSWERS[how]), how)
     (event,) = recorded.one("chat gpt").events
-    said = dict(event.attributes or {})
-    assert "QUESTION" in str(said["gen_ai.input.messages"])
-    assert "ANSWER" in str(said["gen_ai.output.messages"])
-    assert ("ARGUMENT" in str(said)) == (how == "stream_turn")
+    attributes = dict(event.attributes or {})
+    assert "QUESTION" in str(attributes["gen_ai.input.messages"])
+    assert "ANSWER" in str(attributes["gen_ai.output.messages"])
+    assert ("ARGUMENT" in str(attributes)) == (how == "stream_turn")
 
 
 @pytest.mark.parametrize("how", ANSWERS)

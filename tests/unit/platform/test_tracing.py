@@ -179,13 +179,13 @@ def test_that_something_is_not_there_is_no_failure(recorded: Recorded) -> None:
 
 
 def test_attributes_are_short_and_hold_no_secrets(recorded: Recorded) -> None:
-    said = {
+    raw_attributes = {
         "long": "x" * 5000,
         "secret": "https://a/b?sig=abcdef",
         "many": ["Bearer 0123456789ab"],
         "none": None,
     }
-    with tracing.root("request", "server", attributes=said):
+    with tracing.root("request", "server", attributes=raw_attributes):
         pass
     attributes = recorded.attributes("request")
     assert len(attributes["long"]) == tracing.MAX_VALUE_CHARS

@@ -30,7 +30,7 @@ from tests.world import ANNA, Model, corpus_services, events_of, plan
 QUESTION = "At what pressure does the pump run?"
 
 
-async def begun(services: Services, **more: Any) -> RunRequest:
+async def start_run(services: Services, **more: Any) -> RunRequest:
     return await begin_run(ChatRequest(question=QUESTION, **more), ANNA, services)
 
 
@@ -41,53 +41,53 @@ def recorded(services: Services) -> list[AnswerRecord]:
 
 async def test_an_answer_is_recorded_with_its_numbers() -> None:
     services = await corpus_services()
-    request = await begun(services, project_id=None)
+    request = await start_run(services, project_id=None)
     await run_to_end(request.run_id, services)
-    (noted,) = recorded(services)
-    assert (noted.key, noted.at, noted.outcome) == (key_of(request.run_id), request.created_at, "answered")
-    assert (noted.citations, noted.citations_verified) == (1, 1)
-    assert (noted.plan_items, noted.plan_items_done, noted.asked_back) == (2, 2, False)
-    assert (noted.tool_calls, noted.tool_calls_succeeded) == (1, 1)
-    assert noted.latency_ms is not None
-    assert noted.first_token_ms is not None
-    assert noted.first_token_ms <= noted.latency_ms
+    (record,) = recorded(services)
+    assert (record.key, record.at, record.outcome) == (key_of(request.run_id), request.created_at, "answered")
+    assert (record.citations, record.citations_verified) == (1, 1)
+    assert (record.plan_items, record.plan_items_done, record.asked_back) == (2, 2, False)
+    assert (record.tool_calls, record.tool_calls_succeeded) == (1, 1)
+    assert record.latency_ms is not None
+    assert record.first_token_ms is not None
+    assert record.first_token_ms <= record.latency_ms
 
 
 async def test_a_record_names_neither_the_run_nor_its_owner_and_holds_no_words() -> None:
     services = await corpus_services()
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
-    (noted,) = recorded(services)
-    text = noted.model_dump_json()
-    for told in (request.run_id, request.thread_id, "anna", "pressure", "pump", "manual"):
-        assert told not in text
+    (record,) = recorded(services)
+    text = record.model_dump_json()
+    for fragment in (request.run_id, request.thread_id, "anna", "pressure", "pump", "manual"):
+        assert fragment not in text
 
 
-@pytest.mark.parametrize(("tag", "shown"), [('<figure block_id="manual-figure-1"/>', 1), ("", 0)])
-async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: int) -> None:
+@pytest.mark.parametrize(("tag", "shown_count"), [('<figure block_id="manual-figure-1"/>', 1), ("", 0)])
+async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown_count: int) -> None:
     answer = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     services = await corpus_services(Model(plan(), answer=answer + tag))
     beside = picture(image_caption="Figure 1: The canteen in winter")
     (vector,) = await services.embedder.embed(["canteen"], CallLimits(timeout_s=1))
     row = beside.model_dump(exclude={"score", "content"}) | {"access_control_list": ["engineering"]}
     await services.content_index.upload([{**row, "image_caption_vector": list(vector)}])
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
-    (noted,) = recorded(services)
-    assert (noted.figures_available, noted.figures_shown) == (1, shown)
+    (record,) = recorded(services)
+    assert (record.figures_available, record.figures_shown) == (1, shown_count)
 
 
 async def test_the_project_of_the_question_is_kept() -> None:
     services = await corpus_services(Model(plan(), answer='<gap missing="it" next_step="ask"/>'))
-    request = await begun(services, project_id="pumps")
+    request = await start_run(services, project_id="pumps")
     await run_to_end(request.run_id, services)
-    (noted,) = recorded(services)
-    assert (noted.project_id, noted.outcome) == ("pumps", "abstained")
+    (record,) = recorded(services)
+    assert (record.project_id, record.outcome) == ("pumps", "abstained")
 
 
 async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
     services = await corpus_services(Model(plan()))
-    request = await begun(services)
+    request = await start_run(services)
     state = start()
     for _ in range(2):
         action = next_action(state)
@@ -96,18 +96,18 @@ async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
         state = observe(state, await perform(step_input, services))
     for _ in range(2):  # two readers detect the dead run
         await close_dead_run(request.run_id, "It was stopped.", services)
-    (noted,) = recorded(services)
-    assert (noted.outcome, noted.plan_items, noted.plan_items_done) == ("failed", 2, 0)
-    assert (noted.tool_calls, noted.citations) == (1, 0)
+    (record,) = recorded(services)
+    assert (record.outcome, record.plan_items, record.plan_items_done) == ("failed", 2, 0)
+    assert (record.tool_calls, record.citations) == (1, 0)
 
 
 async def test_a_cancelled_run_is_recorded_as_such() -> None:
     services = await corpus_services()
-    request = await begun(services)
+    request = await start_run(services)
     for _ in range(2):
         await cancel_run(request.run_id, services)
     await background_done()
-    assert [noted.outcome for noted in recorded(services)] == ["cancelled"]
+    assert [record.outcome for record in recorded(services)] == ["cancelled"]
 
 
 async def test_it_is_recorded_after_the_last_event() -> None:
@@ -120,7 +120,7 @@ async def test_it_is_recorded_after_the_last_event() -> None:
 
     late = Late()
     services = await corpus_services(quality=late)
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
     assert late.seen == "COMPLETE"
 
@@ -142,7 +142,7 @@ class Broken(InMemoryQualityStore):
 async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
     monkeypatch.setattr("shared.quality.recording.NOTE_LIMIT_S", 0.05)
     services = await corpus_services(quality=Broken(hangs=hangs))
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
     assert record is not None
@@ -151,7 +151,7 @@ async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatc
 
 async def test_a_journal_that_cannot_be_read_costs_no_end() -> None:
     services = await corpus_services()
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
     assert record is not None
@@ -165,7 +165,7 @@ async def test_a_journal_that_cannot_be_read_costs_no_end() -> None:
 
 async def test_old_records_go_and_young_ones_stay() -> None:
     services = await corpus_services()
-    request = await begun(services)
+    request = await start_run(services)
     await run_to_end(request.run_id, services)
     days = services.settings.conversations.run_retention_days
     assert (
@@ -180,5 +180,5 @@ async def test_old_records_go_and_young_ones_stay() -> None:
         )
         == 1
     )
-    told = await quality_metrics(services.quality, request.created_at + timedelta(hours=1), 2)
-    assert told.answers.runs == 0
+    metrics = await quality_metrics(services.quality, request.created_at + timedelta(hours=1), 2)
+    assert metrics.answers.runs == 0

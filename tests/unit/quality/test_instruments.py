@@ -36,15 +36,15 @@ async def test_what_is_kept_is_counted_once(reader: InMemoryMetricReader) -> Non
         await keep(answer, services.quality)
         await keep(OpeningRecord(key="a", at=NOON, n=1), services.quality)
     await recording.count(RatingRecord(key="a", at=NOON, rating=4))
-    found = points(reader, recording.METER)
-    assert found["groundwork.answers"] == [
+    metrics = points(reader, recording.METER)
+    assert metrics["groundwork.answers"] == [
         ({"outcome": "answered", "asked_back": False, "delegated": False}, 1)
     ]
-    assert found["groundwork.answer.duration"] == [({"outcome": "answered"}, 2.0)]
-    assert found["groundwork.answer.first_token"] == [({}, 0.5)]
-    assert found["groundwork.answer.citations"] == [({"verified": True}, 2), ({"verified": False}, 1)]
-    assert found["groundwork.answer.tool_calls"] == [({"success": True}, 1), ({"success": False}, 1)]
-    assert found["groundwork.answer.todo_items"] == [({"done": True}, 2), ({"done": False}, 0)]
-    assert found["groundwork.answer.figures"] == [({"shown": True}, 1)]
-    assert found["groundwork.answer.ratings"] == [({"rating": 4, "thumb": "none"}, 1)]
-    assert found["groundwork.answer.openings"] == [({}, 1)]
+    assert metrics["groundwork.answer.duration"] == [({"outcome": "answered"}, 2.0)]
+    assert metrics["groundwork.answer.first_token"] == [({}, 0.5)]
+    assert metrics["groundwork.answer.citations"] == [({"verified": True}, 2), ({"verified": False}, 1)]
+    assert metrics["groundwork.answer.tool_calls"] == [({"success": True}, 1), ({"success": False}, 1)]
+    assert metrics["groundwork.answer.todo_items"] == [({"done": True}, 2), ({"done": False}, 0)]
+    assert metrics["groundwork.answer.figures"] == [({"shown": True}, 1)]
+    assert metrics["groundwork.answer.ratings"] == [({"rating": 4, "thumb": "none"}, 1)]
+    assert metrics["groundwork.answer.openings"] == [({}, 1)]

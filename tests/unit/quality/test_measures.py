@@ -29,25 +29,25 @@ def opening(key: str = "a", n: int = 1) -> OpeningRecord:
 
 
 def sums(*records: QualityRecord, project_id: str | None = None) -> QualitySums:
-    made = QualitySums(project_id)
-    made.add(records)
-    return made
+    quality_sums = QualitySums(project_id)
+    quality_sums.add(records)
+    return quality_sums
 
 
 def measure(name: str, *records: QualityRecord) -> Measure:
-    found: Measure = getattr(sums(*records).measures(), name)
-    return found
+    result: Measure = getattr(sums(*records).measures(), name)
+    return result
 
 
 def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
-    for found in sums().measures().model_dump().values():
-        assert (found["value"], found["of"], found["met"]) == (None, 0, None)
+    for fields in sums().measures().model_dump().values():
+        assert (fields["value"], fields["of"], fields["met"]) == (None, 0, None)
     assert set(sums().times().model_dump().values()) == {None}
     assert sums().rating_summary().average is None
 
 
 @pytest.mark.parametrize(
-    ("name", "records", "value", "of", "met"),
+    ("name", "records", "value", "of", "is_met"),
     [
         # Two sources opened in one answer count once. Answers without citations are not counted.
         ("click_through_rate", [run(citations=2), opening(), opening(n=2), run("b")], 1.0, 1, False),
@@ -94,10 +94,10 @@ def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
     ],
 )
 def test_what_a_measure_counts(
-    name: str, records: list[QualityRecord], value: float | None, of: int, met: bool | None
+    name: str, records: list[QualityRecord], value: float | None, of: int, is_met: bool | None
 ) -> None:
-    found = measure(name, *records)
-    assert (found.value, found.of, found.met) == (value, of, met)
+    result = measure(name, *records)
+    assert (result.value, result.of, result.met) == (value, of, is_met)
 
 
 def test_the_order_of_records_does_not_matter() -> None:
@@ -106,7 +106,7 @@ def test_the_order_of_records_does_not_matter() -> None:
 
 
 def test_the_aims_are_those_that_were_promised() -> None:
-    aims = {name: found["aim"] for name, found in sums().measures().model_dump().items()}
+    aims = {name: fields["aim"] for name, fields in sums().measures().model_dump().items()}
     assert aims == {
         "click_through_rate": 0.30,
         "answers_with_figures": 0.60,
@@ -120,19 +120,19 @@ def test_the_aims_are_those_that_were_promised() -> None:
 
 
 def test_what_people_said() -> None:
-    said = sums(
+    summary = sums(
         run(),
         rating("a", rating=5, reasons=("helpful",), has_comment=True),
         rating("b", rating=2, thumb="down", reasons=("wrong", "outdated")),
         rating("c", thumb="up", reasons=("helpful",)),
     ).rating_summary()
-    assert (said.rated, said.average, said.distribution) == (3, 3.5, (0, 1, 0, 0, 1))
-    assert (said.thumbs_up, said.thumbs_down, said.comments) == (1, 1, 1)
-    assert said.reasons == {"helpful": 2, "outdated": 1, "wrong": 1}
+    assert (summary.rated, summary.average, summary.distribution) == (3, 3.5, (0, 1, 0, 0, 1))
+    assert (summary.thumbs_up, summary.thumbs_down, summary.comments) == (1, 1, 1)
+    assert summary.reasons == {"helpful": 2, "outdated": 1, "wrong": 1}
 
 
 def test_one_project_alone() -> None:
-    found = sums(
+    project_sums = sums(
         run("a", project_id="pumps", citations=1),
         run("b", project_id="valves", citations=1),
         rating("a", rating=1),
@@ -140,8 +140,8 @@ def test_one_project_alone() -> None:
         opening("b"),
         project_id="pumps",
     )
-    assert (found.counts().runs, found.rating_summary().average) == (1, 1.0)
-    assert found.measures().click_through_rate.value == 0.0
+    assert (project_sums.counts().runs, project_sums.rating_summary().average) == (1, 1.0)
+    assert project_sums.measures().click_through_rate.value == 0.0
 
 
 def test_times_are_of_answers_alone() -> None:
@@ -186,8 +186,8 @@ def test_an_answer_is_recorded_in_numbers_alone() -> None:
         TodoItem(position=number, description="secret", acceptance_criteria="", status=status)
         for number, status in ((1, "done"), (2, "failed"))
     ]
-    made = answer_record(record(todo=items), answer, WritingFacts(first_token_ms=700, figures_available=3))
-    assert made == run(
+    row = answer_record(record(todo=items), answer, WritingFacts(first_token_ms=700, figures_available=3))
+    assert row == run(
         "",
         plan_items=2,
         plan_items_done=1,
@@ -199,7 +199,7 @@ def test_an_answer_is_recorded_in_numbers_alone() -> None:
         first_token_ms=700,
         warnings=1,
     )
-    assert "secret" not in made.model_dump_json()
+    assert "secret" not in row.model_dump_json()
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_how_a_run_ended(values: dict[str, Any], abstained: bool | None, outcome
 
 
 def test_a_run_that_waited_for_a_person_has_no_latency() -> None:
-    made = answer_record(record(ask_step=2), None, WritingFacts(first_token_ms=5))
-    assert (made.asked_back, made.latency_ms, made.first_token_ms) == (True, None, 5)
+    row = answer_record(record(ask_step=2), None, WritingFacts(first_token_ms=5))
+    assert (row.asked_back, row.latency_ms, row.first_token_ms) == (True, None, 5)
 
 
 NOW = datetime(2026, 3, 10, 0, 30, tzinfo=UTC)  # a span of several hours lies mostly in the previous day
@@ -237,9 +237,13 @@ async def test_what_is_older_does_not_count(hours: int, runs: int) -> None:
     services = fake_services()
     for key, hours_ago in (("a", 0.2), ("b", 2.9), ("c", 23.9), ("d", 700), ("e", 721)):
         await note(services, key, hours_ago)
-    told = await quality_metrics(services.quality, NOW, hours)
-    assert (told.answers.runs, told.ratings.rated, told.measures.click_through_rate.of) == (runs, runs, runs)
-    assert (told.until, told.since, told.complete) == (NOW, NOW - timedelta(hours=hours), True)
+    metrics = await quality_metrics(services.quality, NOW, hours)
+    assert (metrics.answers.runs, metrics.ratings.rated, metrics.measures.click_through_rate.of) == (
+        runs,
+        runs,
+        runs,
+    )
+    assert (metrics.until, metrics.since, metrics.complete) == (NOW, NOW - timedelta(hours=hours), True)
 
 
 async def test_what_does_not_fit_is_what_is_old_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +251,6 @@ async def test_what_does_not_fit_is_what_is_old_and_it_is_said(monkeypatch: pyte
     services = fake_services()
     for key, hours_ago in (("a", 0.1), ("b", 1), ("c", 49)):
         await note(services, key, hours_ago)
-    told = await quality_metrics(services.quality, NOW, 96)
-    assert (told.answers.runs, told.complete) == (2, False)
-    assert told.since == datetime(2026, 3, 9, tzinfo=UTC)
+    metrics = await quality_metrics(services.quality, NOW, 96)
+    assert (metrics.answers.runs, metrics.complete) == (2, False)
+    assert metrics.since == datetime(2026, 3, 9, tzinfo=UTC)

@@ -14,14 +14,14 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def decision(**values: Any) -> AnswerRecord:
-    made = DecisionFacts(**{"decision": "delegate", "profile": "comparator", **values})
-    return AnswerRecord(key="k", at=AT, outcome="answered", decisions=(made,))
+    facts = DecisionFacts(**{"decision": "delegate", "profile": "comparator", **values})
+    return AnswerRecord(key="k", at=AT, outcome="answered", decisions=(facts,))
 
 
 def child(**values: Any) -> AnswerRecord:
     usual = {"selected": "comparator", "profile": "comparator", "status": "done", "timed_out": False}
-    made = ChildFacts(**{**usual, **values})
-    return AnswerRecord(key="k", at=AT, outcome="answered", children=(made,))
+    facts = ChildFacts(**{**usual, **values})
+    return AnswerRecord(key="k", at=AT, outcome="answered", children=(facts,))
 
 
 def comparator(*records: AnswerRecord) -> ProfileMetrics:
@@ -41,8 +41,8 @@ def test_how_often_a_profile_is_chosen() -> None:
         decision(decision="defer", profile=None),
         decision(profile="doc_reader"),
     )
-    made = by_profile([decision(), *others])
-    assert [(one.profile, one.delegations, one.delegate_rate) for one in made] == [
+    profiles = by_profile([decision(), *others])
+    assert [(one.profile, one.delegations, one.delegate_rate) for one in profiles] == [
         ("doc_reader", 1, 0.25),
         ("comparator", 1, 0.25),
     ]

@@ -111,13 +111,13 @@ async def test_nothing_to_look_for_asks_nothing() -> None:
 async def test_signs_in_a_question_are_words_and_no_operators() -> None:
     index = ScriptedIndex([])
     await searching(index).search(['at -12 b"ar'], 10, {})
-    asked = [(request.query_type, request.text) for request in index.requests if request.text]
-    assert asked == [("full", '\\-12 b\\"ar "\\-12 b\\"ar"^0.25 "\\-12 b\\"ar"~3^0.25')]
+    queries = [(request.query_type, request.text) for request in index.requests if request.text]
+    assert queries == [("full", '\\-12 b\\"ar "\\-12 b\\"ar"^0.25 "\\-12 b\\"ar"~3^0.25')]
 
 
 async def test_scores_are_those_without_what_the_rows_refuse() -> None:
-    found = [row("closed", 10.0, doc_id="secret"), row("a", 5.0), row("b", 4.0), row("c", 3.0)]
-    index = ScriptedIndex(found)
+    index_rows = [row("closed", 10.0, doc_id="secret"), row("a", 5.0), row("b", 4.0), row("c", 3.0)]
+    index = ScriptedIndex(index_rows)
     secret = DocumentRow((("ben",),))
     search = BlockSearch(SecuredIndex(index, ANNA, FixedRows({"secret": secret})), LengthEmbedder(), LIMITS)
     hits = await search.search(["pressure"], 10, {})
@@ -148,9 +148,9 @@ async def test_a_document_that_was_replaced_after_the_search_is_searched_again()
 
 
 async def test_only_documents_of_hits_that_are_shown_are_checked() -> None:
-    found = [row(f"b{number}", 20.0 - number, doc_id=f"d{number}") for number in range(10)]
+    index_rows = [row(f"b{number}", 20.0 - number, doc_id=f"d{number}") for number in range(10)]
     rows = FixedRows()
-    search = BlockSearch(SecuredIndex(ScriptedIndex(found), ANNA, rows), LengthEmbedder(), LIMITS)
+    search = BlockSearch(SecuredIndex(ScriptedIndex(index_rows), ANNA, rows), LengthEmbedder(), LIMITS)
     await search.search(["pressure"], 3, {})
     assert rows.reads == ["d0", "d1", "d2"]
 
@@ -158,12 +158,12 @@ async def test_only_documents_of_hits_that_are_shown_are_checked() -> None:
 async def test_a_copy_stands_behind_the_document_that_was_there_before_it() -> None:
     ages = {"copy": "2026-03-02", "guide": "2026-03-01"}
     rows = FixedRows({doc_id: DocumentRow((("*",),), 0, "same", day) for doc_id, day in ages.items()})
-    found = [
+    index_rows = [
         row("copy-words-0", 9.0, doc_id="copy"),
         row("other-words-0", 8.0, doc_id="other"),
         row("guide-words-0", 7.0, doc_id="guide"),
     ]
-    search = BlockSearch(SecuredIndex(ScriptedIndex(found), ANNA, rows), LengthEmbedder(), LIMITS)
+    search = BlockSearch(SecuredIndex(ScriptedIndex(index_rows), ANNA, rows), LengthEmbedder(), LIMITS)
     # Applies even if only the copy ranks among the best.
     assert [hit.block_id for hit in await search.search(["pressure"], 1, {})] == ["guide-words-0"]
 
@@ -219,13 +219,13 @@ class NamedDocuments(RecordingIndex):
     """A document lookup that knows one document by name, or fails."""
 
     def __init__(self, *, refuses: bool = False) -> None:
-        named = {
+        report_row = {
             "doc_id": "named",
             "filename": "Acme_2019.pdf",
             "title": "Annual report",
             "@search.score": 5.0,
         }
-        super().__init__(SearchPage(rows=(named,)))
+        super().__init__(SearchPage(rows=(report_row,)))
         self._refuses = refuses
 
     async def search(self, request: SearchRequest) -> SearchPage:
@@ -277,10 +277,10 @@ async def test_names_are_looked_for_within_the_callers_filters_and_rights() -> N
     await with_documents(ScriptedIndex([]), documents).search(
         ["Acme"], 10, {"project_id": "p", "page_number": 3}
     )
-    asked = documents.requests[0].filter or ""
-    assert "access_control_list/any(" in asked
-    assert "project_id eq 'p'" in asked
-    assert "page_number" not in asked
+    filter_text = documents.requests[0].filter or ""
+    assert "access_control_list/any(" in filter_text
+    assert "project_id eq 'p'" in filter_text
+    assert "page_number" not in filter_text
 
 
 async def test_an_index_without_names_leaves_the_search_as_it_was() -> None:
@@ -290,16 +290,16 @@ async def test_an_index_without_names_leaves_the_search_as_it_was() -> None:
 
 
 async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
-    found = [row("k", 10.0), row("picture", 9.0, block_type="image")]
-    index = ScriptedIndex(found, content_vector=[row("v", 0.8)])
+    index_rows = [row("k", 10.0), row("picture", 9.0, block_type="image")]
+    index = ScriptedIndex(index_rows, content_vector=[row("v", 0.8)])
     await searching(index).search(["pressure"], 10, {"doc_id": "d"})
     focused = index.requests[3]
     assert (focused.vectors[0].field, focused.vectors[0].k, focused.top) == ("content_vector", 1, 1)
     assert focused.select == ("block_id", "doc_id", "version")
-    asked = focused.filter or ""
-    assert "search.in(block_id, 'k'" in asked
-    assert "doc_id eq 'd'" in asked
-    assert asked.startswith("((access_control_list/any(")
+    filter_text = focused.filter or ""
+    assert "search.in(block_id, 'k'" in filter_text
+    assert "doc_id eq 'd'" in filter_text
+    assert filter_text.startswith("((access_control_list/any(")
 
 
 async def test_what_is_asked_for_by_id_keeps_its_text() -> None:
@@ -353,11 +353,11 @@ async def test_the_ranker_changes_the_order_and_not_the_scale_of_scores() -> Non
 async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> None:
     index = RecordingIndex(ranked(a=1.0, b=3.0))
     await semantically_ranked(secured(index), "Who?", (1.0,), HITS, RankerPause())
-    (asked,) = index.requests
-    assert (asked.semantic_configuration, asked.semantic_query, asked.top) == ("default", "Who?", 2)
-    assert {query.field for query in asked.vectors} == {"content_vector", "image_caption_vector"}
-    assert "search.in(block_id, 'a|b', '|')" in (asked.filter or "")
-    assert (asked.filter or "").startswith("((access_control_list/any(")
+    (request,) = index.requests
+    assert (request.semantic_configuration, request.semantic_query, request.top) == ("default", "Who?", 2)
+    assert {query.field for query in request.vectors} == {"content_vector", "image_caption_vector"}
+    assert "search.in(block_id, 'a|b', '|')" in (request.filter or "")
+    assert (request.filter or "").startswith("((access_control_list/any(")
 
 
 async def test_what_it_passed_over_comes_last() -> None:

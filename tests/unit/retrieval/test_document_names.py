@@ -37,7 +37,7 @@ REPORTS = (
 
 
 def names(reference: str) -> list[str]:
-    return [found.filename for found in match_reference(reference, REPORTS)]
+    return [report.filename for report in match_reference(reference, REPORTS)]
 
 
 def test_a_file_name_means_that_file() -> None:
@@ -60,7 +60,7 @@ def test_a_month_may_be_written_as_a_number() -> None:
         "inspection report März 2025",
         "2025-03 inspection report",
     ):
-        assert [found.filename for found in match_reference(reference, reports)] == [reports[2].filename]
+        assert [report.filename for report in match_reference(reference, reports)] == [reports[2].filename]
     assert len(match_reference("inspection report 2025", reports)) == len(reports)
 
 
@@ -115,7 +115,7 @@ KNOWN = ("harbour", "handbook", "plan", "wartungsbericht", "2024")
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("word", "expected"),
     [
         ("habour", "harbour"),
         ("hadnbook", "handbook"),
@@ -126,8 +126,8 @@ KNOWN = ("harbour", "handbook", "plan", "wartungsbericht", "2024")
         ("hbuor", None),
     ],
 )
-def test_a_slip_or_two_still_means_the_word(word: str, meant: str | None) -> None:
-    assert nearest(word, KNOWN) == meant
+def test_a_slip_or_two_still_means_the_word(word: str, expected: str | None) -> None:
+    assert nearest(word, KNOWN) == expected
 
 
 def test_between_two_equally_near_words_nothing_is_chosen() -> None:

@@ -19,7 +19,7 @@ EXISTING: dict[str, Any] = {
 }
 
 
-def wanted(*fields: dict[str, Any], **parts: Any) -> dict[str, Any]:
+def define_index(*fields: dict[str, Any], **parts: Any) -> dict[str, Any]:
     return {"name": "blocks", "fields": list(fields), **parts}
 
 
@@ -35,17 +35,17 @@ def wanted(*fields: dict[str, Any], **parts: Any) -> dict[str, Any]:
     ids=["the same", "other dimensions", "newly filterable", "what may change", "a new field"],
 )
 def test_only_what_needs_a_new_index_counts_as_changed(field: dict[str, Any], changes: list[str]) -> None:
-    assert changed_attributes(EXISTING, wanted(field)) == changes
+    assert changed_attributes(EXISTING, define_index(field)) == changes
 
 
 def test_what_is_there_already_changes_nothing() -> None:
-    assert with_missing_parts(EXISTING, wanted({"name": "id", "type": "Edm.String"})) == EXISTING
+    assert with_missing_parts(EXISTING, define_index({"name": "id", "type": "Edm.String"})) == EXISTING
 
 
 def test_missing_fields_profiles_and_parts_are_added_and_tuned_ones_kept() -> None:
     grown = with_missing_parts(
         EXISTING,
-        wanted(
+        define_index(
             {"name": "language", "type": "Edm.String"},
             vectorSearch={
                 "profiles": [{"name": "near", "algorithm": "a"}, {"name": "far", "algorithm": "b"}]

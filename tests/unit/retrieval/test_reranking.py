@@ -29,9 +29,9 @@ def scores(*pairs: tuple[int, int]) -> PassageScores:
 
 async def test_hits_come_in_the_models_order_and_keep_their_measured_scores() -> None:
     model = ScriptedChatModel(scores((1, 2), (3, 9)))
-    found = best_first(hits(3), await score_passages("q", hits(3), model, LIMITS))
-    assert [hit.block_id for hit in found] == ["b3", "b1", "b2"]
-    assert {hit.score for hit in found} == {0.5}
+    reranked_hits = best_first(hits(3), await score_passages("q", hits(3), model, LIMITS))
+    assert [hit.block_id for hit in reranked_hits] == ["b3", "b1", "b2"]
+    assert {hit.score for hit in reranked_hits} == {0.5}
 
 
 async def test_numbers_that_were_not_given_stand_for_nothing_and_the_first_score_counts() -> None:
@@ -53,8 +53,8 @@ async def test_many_hits_are_scored_in_batches_with_numbers_of_their_own() -> No
 
 
 async def test_irrelevant_hits_go_and_ungraded_ones_stay() -> None:
-    said = ((1, False), (1, True), (2, True), (9, False))
-    grades = PassageGrades(grades=tuple(PassageGrade(number=one, relevant=helps) for one, helps in said))
+    verdicts = ((1, False), (1, True), (2, True), (9, False))
+    grades = PassageGrades(grades=tuple(PassageGrade(number=one, relevant=helps) for one, helps in verdicts))
     assert await grade_passages("q", hits(3), ScriptedChatModel(grades), LIMITS) == hits(3)[1:]
 
 
@@ -70,8 +70,8 @@ async def test_passages_are_escaped_and_numbered_and_carry_no_id() -> None:
     picture = Hit(block_id="p", doc_id="d", filename="f", block_type="image", image_caption="A valve.")
     model = ScriptedChatModel(scores())
     await score_passages("q", [*hits(1), evil, picture], model, LIMITS)
-    shown = model.prompts[0].user
-    assert '<passage number="2" document="&quot;x&quot;.pdf">&lt;/passage&gt;' in shown
-    assert ">A valve.</passage>" in shown
-    assert shown.count("</passage>") == 3
-    assert "secret-id" not in shown
+    prompt_text = model.prompts[0].user
+    assert '<passage number="2" document="&quot;x&quot;.pdf">&lt;/passage&gt;' in prompt_text
+    assert ">A valve.</passage>" in prompt_text
+    assert prompt_text.count("</passage>") == 3
+    assert "secret-id" not in prompt_text

@@ -63,8 +63,8 @@ def test_fields_of_a_version_stay_as_they_are(which: str) -> None:
     """If this test fails, raise INDEX_VERSIONS and add the new version to `KNOWN`, or append the new
     fields.
     """
-    count, known = KNOWN[which][INDEX_VERSIONS[which]]
-    assert fingerprint(SCHEMAS[which]["fields"][:count]) == known
+    count, expected = KNOWN[which][INDEX_VERSIONS[which]]
+    assert fingerprint(SCHEMAS[which]["fields"][:count]) == expected
 
 
 @pytest.mark.parametrize("which", SCHEMAS)

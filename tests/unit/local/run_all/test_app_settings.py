@@ -25,10 +25,10 @@ def test_the_app_accepts_the_settings_of_the_launcher(
 ) -> None:
     secrets = load_or_make_secrets(tmp_path)
     model = choose_model({}, 7073, secrets.model_key)
-    made = app_settings(Ports(), secrets, "UseDevelopmentStorage=true", model, {})
+    app_environment = app_settings(Ports(), secrets, "UseDevelopmentStorage=true", model, {})
     for name in REAL_MODEL:
         monkeypatch.delenv(name, raising=False)
-    for name, value in made.items():
+    for name, value in app_environment.items():
         monkeypatch.setenv(name, value)
     settings = load_settings()
     assert settings.search.endpoint == "http://127.0.0.1:7072"
@@ -67,16 +67,16 @@ def test_each_limit_that_is_wider_here_than_in_azure_is_printed(tmp_path: Path) 
     secrets = load_or_make_secrets(tmp_path)
 
     def lines(environment: Mapping[str, str]) -> dict[str, str]:
-        made = app_settings(Ports(), secrets, "", choose_model({}, 1, "key"), environment)
+        app_environment = app_settings(Ports(), secrets, "", choose_model({}, 1, "key"), environment)
         production = LimitSettings().model_dump()
         return {
-            name: f"{name}={made[name]} (in Azure {default})"
+            name: f"{name}={app_environment[name]} (in Azure {default})"
             for name, default in ((key.upper(), value) for key, value in production.items())
-            if name in made and made[name] != str(default)
+            if name in app_environment and app_environment[name] != str(default)
         }
 
     assert len(lines({})) == 3
     assert raised_limits({}) == list(lines({}).values())
-    asked = {name: str(getattr(LimitSettings(), name.lower())) for name in lines({})}
-    assert lines(asked) == {}
-    assert raised_limits(asked) == []
+    production_limits = {name: str(getattr(LimitSettings(), name.lower())) for name in lines({})}
+    assert lines(production_limits) == {}
+    assert raised_limits(production_limits) == []

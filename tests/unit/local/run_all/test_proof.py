@@ -32,8 +32,8 @@ def reply(text: str, *citations: dict[str, Any], abstained: bool = False) -> Rep
     return Reply([StreamEvent(1, "complete", {}, json.dumps(answer))], answer)
 
 
-def findings(given: Reply, texts: SampleTexts, expected: Expected = Expected()) -> list[str]:  # noqa: B008
-    return [finding.text for finding in check_reply(given, BEN, expected, texts)]
+def findings(answer: Reply, texts: SampleTexts, expected: Expected = Expected()) -> list[str]:  # noqa: B008
+    return [finding.text for finding in check_reply(answer, BEN, expected, texts)]
 
 
 def test_a_proved_answer_has_no_findings(texts: SampleTexts) -> None:
@@ -53,13 +53,13 @@ def test_a_verified_citation_that_stands_nowhere_is_found(texts: SampleTexts) ->
 def test_a_quotation_from_another_page_is_found(texts: SampleTexts) -> None:
     quote = "The maximum operating pressure of the Heron 400 is 6.5 bar."
     cited = {**GOOD, "filename": "heron-400-manual.pdf", "page_number": 5, "quote": quote}
-    assert any("does not occur in" in found for found in findings(reply("x", cited), texts))
+    assert any("does not occur in" in message for message in findings(reply("x", cited), texts))
 
 
 def test_a_document_of_somebody_else_is_found_by_name_and_by_content(texts: SampleTexts) -> None:
-    found = findings(reply("See memo-impeller-alloy.txt on Saltmarsh."), texts)
-    assert len(found) == 2
-    assert all(text.startswith("ben saw") for text in found)
+    messages = findings(reply("See memo-impeller-alloy.txt on Saltmarsh."), texts)
+    assert len(messages) == 2
+    assert all(text.startswith("ben saw") for text in messages)
     assert not check_reply(reply("Project Saltmarsh."), ANNA, Expected(), texts)
 
 
@@ -92,6 +92,6 @@ def test_a_stream_is_read_to_its_answer() -> None:
         b"id: 2\n", b"event: complete\n", b'data: {"answer":{"text":"Hi"}}\n', b"\n",
     ]  # fmt: skip
     seen: list[StreamEvent] = []
-    given = collect(read_events(lines), seen.append)
+    answer = collect(read_events(lines), seen.append)
     assert [(event.number, event.name) for event in seen] == [(1, "token"), (2, "complete")]
-    assert given.text == "Hi"
+    assert answer.text == "Hi"

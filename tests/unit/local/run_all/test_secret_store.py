@@ -23,12 +23,12 @@ def test_secrets_of_a_folder_stay_the_same(tmp_path: Path) -> None:
 
 
 def test_missing_secret_is_added_to_those_of_a_folder(tmp_path: Path) -> None:
-    made = load_or_make_secrets(tmp_path)
+    secrets = load_or_make_secrets(tmp_path)
     stored = json.loads((tmp_path / FILE_NAME).read_text())
     del stored["owner_id_key"]
     (tmp_path / FILE_NAME).write_text(json.dumps(stored))
     again = load_or_make_secrets(tmp_path)
-    assert again.token_secret == made.token_secret
+    assert again.token_secret == secrets.token_secret
     assert len(again.owner_id_key) == 64
     assert load_or_make_secrets(tmp_path) == again
 
@@ -72,10 +72,10 @@ def test_the_tokens_of_the_stack_are_for_its_owner_and_tell_the_app(tmp_path: Pa
     path = write_tokens_file(tmp_path, "http://127.0.0.1:1", "s" * 40)
     assert write_tokens_file(tmp_path, "http://127.0.0.1:2", "s" * 40) == path
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    written = json.loads(path.read_text(encoding="utf-8"))
-    assert written["url"] == "http://127.0.0.1:2"
+    contents = json.loads(path.read_text(encoding="utf-8"))
+    assert contents["url"] == "http://127.0.0.1:2"
     roles = {
         name: jwt.decode(token, "s" * 40, algorithms=["HS256"], audience=AUDIENCE)["roles"]
-        for name, token in written["tokens"].items()
+        for name, token in contents["tokens"].items()
     }
     assert roles == {"anna": [], "ben": [], "admin": ["admin"]}

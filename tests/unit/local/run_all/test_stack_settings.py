@@ -43,6 +43,8 @@ def test_a_busy_port_is_reported_by_the_name_of_the_setting_to_change() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        taken = other.getsockname()[1]
-        with pytest.raises(StackError, match=f"Port {taken} is in use.*GROUNDWORK_TABLE_PORT.*HTTP_PORT=0"):
-            settle_ports(Ports(0, 0, 0, 0, 0, taken))
+        busy_port = other.getsockname()[1]
+        with pytest.raises(
+            StackError, match=f"Port {busy_port} is in use.*GROUNDWORK_TABLE_PORT.*HTTP_PORT=0"
+        ):
+            settle_ports(Ports(0, 0, 0, 0, 0, busy_port))
