@@ -24,11 +24,11 @@ STARTED = SubagentStatus(phase="started", turn=0, passages=0, findings=0, proved
 async def child_log(log: MemoryRunLog, index: int) -> EventLog:
     """Start an attempt of a sub-agent that step 3 started."""
     read = await log.read("r")
-    known = (events_of(read), read.next_offset)
-    return await open_child_log(log, "r", (3, index, "comparator"), (), known)
+    known_lines = (events_of(read), read.next_offset)
+    return await open_child_log(log, "r", (3, index, "comparator"), (), known_lines)
 
 
-async def written(log: RunLog) -> list[tuple[str, int, str | None]]:
+async def read_events(log: RunLog) -> list[tuple[str, int, str | None]]:
     events = [json.loads(line) for line in (await log.read("r")).lines]
     return [(event["name"], event["data"]["step"], event["data"].get("state")) for event in events]
 
@@ -38,7 +38,7 @@ async def test_a_first_attempt_is_started_and_a_second_restarted() -> None:
     await log.create("r")
     await (await open_event_log(log, "r", 3)).write(TokenEvent(text="half"))
     await (await open_event_log(log, "r", 3)).write(TokenEvent(text="whole"))
-    assert await written(log) == [
+    assert await read_events(log) == [
         ("STATUS", 3, "started"),
         ("TOKEN", 3, None),
         ("STATUS", 3, "restarted"),
@@ -51,10 +51,10 @@ async def test_an_attempt_that_was_overtaken_writes_nothing_more() -> None:
     await log.create("r")
     slow = await open_event_log(log, "r", 3)
     await open_event_log(log, "r", 3)
-    before = await written(log)
+    before = await read_events(log)
     with pytest.raises(StaleAttemptError):
         await slow.write(TokenEvent(text="late"))
-    assert await written(log) == before
+    assert await read_events(log) == before
 
 
 async def test_another_step_may_write_in_between() -> None:
@@ -63,7 +63,7 @@ async def test_another_step_may_write_in_between() -> None:
     first, second = await open_event_log(log, "r", 1), await open_event_log(log, "r", 2)
     await second.write(TokenEvent(text="b"))
     await first.write(TokenEvent(text="a"))
-    assert [(name, step) for name, step, _ in await written(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
+    assert [(name, step) for name, step, _ in await read_events(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
 
 
 async def test_nothing_follows_the_last_event() -> None:
@@ -71,19 +71,19 @@ async def test_nothing_follows_the_last_event() -> None:
     await log.create("r")
     slow = await open_event_log(log, "r", 1)
     await (await open_event_log(log, "r", 2)).write(run_event("ERROR"))
-    before = await written(log)
+    before = await read_events(log)
     with pytest.raises(RunClosedError):
         await open_event_log(log, "r", 3)
     with pytest.raises(RunClosedError):
         await slow.write(TokenEvent(text="late"))
-    assert await written(log) == before
+    assert await read_events(log) == before
 
 
 async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:
     log = ForgetfulLog()
     await log.create("r")
     await (await open_event_log(log, "r", 3)).write(TokenEvent(text="once"))
-    assert await written(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]
+    assert await read_events(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]
 
 
 async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> None:
@@ -117,7 +117,7 @@ async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> 
     child = await child_log(log, 0)
     await open_event_log(log, "r", 3)
     await child.write(STARTED)
-    assert [name for name, *_ in await written(log)] == ["attempt", "STATUS", "STATUS"]
+    assert [name for name, *_ in await read_events(log)] == ["attempt", "STATUS", "STATUS"]
 
 
 async def test_the_mark_of_a_later_step_closes_sub_agents() -> None:
@@ -150,18 +150,18 @@ async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
         await child.write(STARTED)
     with pytest.raises(RunClosedError):
         await child_log(log, 1)
-    assert await written_names(log) == ["attempt", "ERROR"]
+    assert await read_names(log) == ["attempt", "ERROR"]
 
 
-async def written_names(log: MemoryRunLog) -> list[str]:
+async def read_names(log: MemoryRunLog) -> list[str]:
     return [json.loads(line)["name"] for line in (await log.read("r")).lines]
 
 
 async def turn_log(log: MemoryRunLog, turn: int) -> EventLog:
     """Start an attempt at a turn of a sub-agent that performs several turns concurrently."""
     read = await log.read("r")
-    known = (events_of(read), read.next_offset)
-    event_log = staged_child_log(log, "r", (1, 0, None), known, turn)
+    known_lines = (events_of(read), read.next_offset)
+    event_log = staged_child_log(log, "r", (1, 0, None), known_lines, turn)
     await event_log.write(ReservedLine(tokens=turn))
     return event_log
 

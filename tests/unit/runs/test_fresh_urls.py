@@ -21,20 +21,20 @@ def answer(*doc_ids: str) -> RunAnswer:
 async def test_a_reader_gets_an_address_that_is_good_for_an_hour_from_now() -> None:
     services = await corpus_services()
     await add_pictures(services)
-    (shown,) = (await refresh_answer(answer("manual"), ANNA, services)).figures
-    assert shown.image_url is not None
-    assert f"/manual/v1/figures/{1:064x}.png" in shown.image_url
-    assert shown.image_url_expires_at is not None
-    assert shown.image_url_expires_at >= datetime.now(UTC) + timedelta(hours=1)
-    assert shown.image_url not in repr(shown)
+    (picture,) = (await refresh_answer(answer("manual"), ANNA, services)).figures
+    assert picture.image_url is not None
+    assert f"/manual/v1/figures/{1:064x}.png" in picture.image_url
+    assert picture.image_url_expires_at is not None
+    assert picture.image_url_expires_at >= datetime.now(UTC) + timedelta(hours=1)
+    assert picture.image_url not in repr(picture)
 
 
 async def test_who_may_not_read_the_document_gets_no_address() -> None:
     services = await corpus_services()
     await add_pictures(services)
-    (shown,) = (await refresh_answer(answer("manual"), BEN, services)).figures
-    assert (shown.image_url, shown.image_url_expires_at) == (None, None)
-    assert shown.path.startswith("/api/documents/manual/figures/")
+    (picture,) = (await refresh_answer(answer("manual"), BEN, services)).figures
+    assert (picture.image_url, picture.image_url_expires_at) == (None, None)
+    assert picture.path.startswith("/api/documents/manual/figures/")
 
 
 async def test_rights_that_are_about_to_be_taken_count_already() -> None:
@@ -52,7 +52,11 @@ async def test_a_whole_thread_costs_one_question_to_the_index() -> None:
     read = await refresh_answers(
         [answer("manual", "report-2023"), answer(), answer("manual")], ANNA, services
     )
-    assert [[bool(shown.image_url) for shown in one.figures] for one in read] == [[True, True], [], [True]]
+    assert [[bool(picture.image_url) for picture in one.figures] for one in read] == [
+        [True, True],
+        [],
+        [True],
+    ]
     assert len(services.documents_index.requests) == before + 1
 
 

@@ -51,9 +51,9 @@ async def test_internal_lines_are_not_numbered() -> None:
     await attempt.write(TokenEvent(text="a"), DoneLine(result={}))
     await log.append("r", [ReplyLine(step=1, choice=SECOND, at=NOW)])
     await (await open_event_log(log, "r", 2)).write(TokenEvent(text="b"))
-    written = await log.read("r")
-    assert len(written.lines) == 6
-    assert [line.partition(",")[0] for line in written.public] == [
+    log_slice = await log.read("r")
+    assert len(log_slice.lines) == 6
+    assert [line.partition(",")[0] for line in log_slice.public] == [
         '{"name":"STATUS"',
         '{"name":"TOKEN"',
         '{"name":"STATUS"',
@@ -84,12 +84,12 @@ async def test_a_reply_after_the_end_changes_nothing() -> None:
 async def test_the_first_value_that_was_written_counts(chars: int) -> None:
     log = await new_log()
     blobs: BlobStore = InMemoryBlobStore()
-    kept, other = (RunAnswer(run_id="r", text=letter * chars) for letter in "ab")
-    for value in (kept, other):
+    first, second = (RunAnswer(run_id="r", text=letter * chars) for letter in "ab")
+    for value in (first, second):
         journal = await read_journal(log, blobs, "r")
         attempt = await open_event_log(log, "r", 2)
         attempt.stage(await journal.stage(2, value, "answer"))
         await attempt.write()
     fresh = await read_journal(log, blobs, "r")
-    assert await fresh.find(2, RunAnswer, "answer") == kept
+    assert await fresh.find(2, RunAnswer, "answer") == first
     assert await fresh.find(3, RunAnswer, "answer") is None

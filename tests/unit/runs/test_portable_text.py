@@ -10,12 +10,14 @@ TEXT = f"It runs! {PICTURE} (Source: a.pdf, S. 3)\n\nAnd [more](x)."
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_a_text_arrives_whole_and_its_pictures_in_one_piece(size: int) -> None:
-    sent, held = [], ""
+    pieces, remainder = [], ""
     for start in range(0, len(TEXT), size):
-        ready, held = split_at_open_picture(held + TEXT[start : start + size])
-        sent.append(ready)
-    assert "".join(sent) + held == TEXT
-    assert [piece for piece in sent if "/figures/" in piece] == [piece for piece in sent if PICTURE in piece]
+        ready, remainder = split_at_open_picture(remainder + TEXT[start : start + size])
+        pieces.append(ready)
+    assert "".join(pieces) + remainder == TEXT
+    assert [piece for piece in pieces if "/figures/" in piece] == [
+        piece for piece in pieces if PICTURE in piece
+    ]
 
 
 @pytest.mark.parametrize("text", ["![" + "x" * 3000, "![no picture\n\nat all", "![a](b) done"])

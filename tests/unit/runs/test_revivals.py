@@ -57,8 +57,8 @@ def mark(state: str, number: int, seconds: float) -> RunEvent:
         return ResumedStatus(at=ago(seconds))
     if state.startswith("child"):
         phase = state.removeprefix("child ")
-        told = {"phase": phase, "turn": 1, "passages": 0, "findings": 0, "proved": 0}
-        return SubagentStatus.model_validate({**told, "step": 2, "child": number, "at": ago(seconds)})
+        fields = {"phase": phase, "turn": 1, "passages": 0, "findings": 0, "proved": 0}
+        return SubagentStatus.model_validate({**fields, "step": 2, "child": number, "at": ago(seconds)})
     return StepStatus.model_validate(
         {"step": number, "state": state, "attempt": f"{seconds}", "at": ago(seconds)}
     )

@@ -24,9 +24,9 @@ ANYTHING: dict[str, Any] = {}
 
 
 def png(mode: str, size: int, colour: tuple[int, ...]) -> bytes:
-    written = io.BytesIO()
-    Image.new(mode, (size, size), colour).save(written, "PNG")
-    return written.getvalue()
+    buffer = io.BytesIO()
+    Image.new(mode, (size, size), colour).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def test_a_filled_manifest_has_no_fault_and_no_place_left() -> None:

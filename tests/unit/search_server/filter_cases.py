@@ -110,7 +110,7 @@ def _junction(word: str, left: Case, right: Case) -> Case:
     return Case(text, lambda document: left.predicate(document) or right.predicate(document))
 
 
-def _compared(chance: random.Random, path: str, literal: str, wanted: Any) -> Case:
+def _compared(chance: random.Random, path: str, literal: str, operand: Any) -> Case:
     operator = chance.choice(list(_COMPARE))
     swapped = chance.random() < 0.2
     text = f"{literal} {_MIRROR[operator]} {path}" if swapped else f"{path} {operator} {literal}"
@@ -119,46 +119,46 @@ def _compared(chance: random.Random, path: str, literal: str, wanted: Any) -> Ca
         value = _value(document, path)
         if value is None:
             return operator == "ne"
-        return _COMPARE[operator](value, wanted)
+        return _COMPARE[operator](value, operand)
 
     return Case(text, predicate)
 
 
 def _string(chance: random.Random) -> Case:
     path = chance.choice(["name", "nullable_name", "id"])
-    wanted = chance.choice(STRINGS)
-    return _compared(chance, path, quoted(wanted), wanted)
+    operand = chance.choice(STRINGS)
+    return _compared(chance, path, quoted(operand), operand)
 
 
 def _integer(chance: random.Random) -> Case:
-    wanted = chance.choice((*INTEGERS, 2**53 + 1))
-    return _compared(chance, chance.choice(["rating", "views"]), str(wanted), wanted)
+    operand = chance.choice((*INTEGERS, 2**53 + 1))
+    return _compared(chance, chance.choice(["rating", "views"]), str(operand), operand)
 
 
 def _double(chance: random.Random) -> Case:
-    wanted = chance.choice(DOUBLES)
-    literal = repr(wanted) if "e" in repr(wanted) else chance.choice([repr(wanted), f"{wanted:.4f}"])
-    return _compared(chance, chance.choice(["price", "rating"]), literal, wanted)
+    operand = chance.choice(DOUBLES)
+    literal = repr(operand) if "e" in repr(operand) else chance.choice([repr(operand), f"{operand:.4f}"])
+    return _compared(chance, chance.choice(["price", "rating"]), literal, operand)
 
 
 def _date(chance: random.Random) -> Case:
-    wanted = START + timedelta(minutes=chance.randrange(-5, 205))
+    operand = START + timedelta(minutes=chance.randrange(-5, 205))
     zone = chance.choice(["Z", "+00:00", "+05:30", "-08:00"])
-    shown = wanted
+    local_time = operand
     if zone not in ("Z", "+00:00"):
         sign = 1 if zone[0] == "+" else -1
-        shown = wanted + sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-    return _compared(chance, "created", shown.strftime("%Y-%m-%dT%H:%M:%S") + zone, wanted)
+        local_time = operand + sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+    return _compared(chance, "created", local_time.strftime("%Y-%m-%dT%H:%M:%S") + zone, operand)
 
 
 def _boolean(chance: random.Random) -> Case:
     if chance.random() < 0.4:
         return Case("active", lambda document: document["active"] is True)
-    operator, wanted = chance.choice(["eq", "ne"]), chance.random() < 0.5
-    literal = str(wanted).lower()
+    operator, operand = chance.choice(["eq", "ne"]), chance.random() < 0.5
+    literal = str(operand).lower()
     if operator == "eq":
-        return Case(f"active eq {literal}", lambda document: document["active"] is wanted)
-    return Case(f"active ne {literal}", lambda document: document["active"] is not wanted)
+        return Case(f"active eq {literal}", lambda document: document["active"] is operand)
+    return Case(f"active ne {literal}", lambda document: document["active"] is not operand)
 
 
 def _null(chance: random.Random) -> Case:
@@ -196,16 +196,17 @@ def _acl(chance: random.Random) -> Case:
         arguments, values = _listed(chance)
         text = f"{path}/any(acl: search.in(acl, {arguments}))"
         return Case(text, lambda document: any(value in values for value in document[path]))
-    wanted = chance.choices(STRINGS, k=chance.randrange(1, 5))
+    principals = chance.choices(STRINGS, k=chance.randrange(1, 5))
     if kind == 2:
-        body = " or ".join(f"g eq {quoted(value)}" for value in wanted)
+        body = " or ".join(f"g eq {quoted(value)}" for value in principals)
         return Case(
-            f"{path}/any(g: {body})", lambda document: any(value in wanted for value in document[path])
+            f"{path}/any(g: {body})", lambda document: any(value in principals for value in document[path])
         )
     if kind == 3:
-        body = " and ".join(f"g ne {quoted(value)}" for value in wanted)
+        body = " and ".join(f"g ne {quoted(value)}" for value in principals)
         return Case(
-            f"{path}/all(g: {body})", lambda document: all(value not in wanted for value in document[path])
+            f"{path}/all(g: {body})",
+            lambda document: all(value not in principals for value in document[path]),
         )
     arguments, values = _listed(chance)
     text = f"{path}/all(g: not search.in(g, {arguments}))"
@@ -213,13 +214,13 @@ def _acl(chance: random.Random) -> Case:
 
 
 def _numbers(chance: random.Random) -> Case:
-    operator, wanted = chance.choice(list(_COMPARE)), chance.choice(INTEGERS)
+    operator, operand = chance.choice(list(_COMPARE)), chance.choice(INTEGERS)
     compare = _COMPARE[operator]
     if chance.random() < 0.5:
-        text = f"numbers/any(n: n {operator} {wanted})"
-        return Case(text, lambda document: any(compare(value, wanted) for value in document["numbers"]))
-    text = f"numbers/all(n: n {operator} {wanted})"
-    return Case(text, lambda document: all(compare(value, wanted) for value in document["numbers"]))
+        text = f"numbers/any(n: n {operator} {operand})"
+        return Case(text, lambda document: any(compare(value, operand) for value in document["numbers"]))
+    text = f"numbers/all(n: n {operator} {operand})"
+    return Case(text, lambda document: all(compare(value, operand) for value in document["numbers"]))
 
 
 _LEAVES: tuple[Callable[[random.Random], Case], ...] = (

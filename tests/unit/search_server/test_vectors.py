@@ -20,9 +20,9 @@ def test_the_nearest_are_those_of_plain_arithmetic(share: float) -> None:
         column.append(slot, vector)
     nearness = vectors @ query / np.linalg.norm(vectors, axis=1)
     expected = [slot for slot in np.argsort(-nearness, kind="stable").tolist() if mask[slot]][:10]
-    found = column.rows().nearest(query, mask, 10)
-    assert [slot for slot, _ in found] == expected
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    neighbours = column.rows().nearest(query, mask, 10)
+    assert [slot for slot, _ in neighbours] == expected
+    assert [score for _, score in neighbours] == sorted((score for _, score in neighbours), reverse=True)
 
 
 def test_a_snapshot_does_not_see_what_comes_later() -> None:
@@ -43,5 +43,5 @@ def test_dead_rows_are_dropped_and_the_living_are_still_found() -> None:
     alive = np.arange(4000) % 10 == 0
     column.drop_dead(alive)
     assert column.size_bytes() < size / 5
-    found = column.rows().nearest(np.array([1, 0], dtype=np.float32), alive, 2)
-    assert [slot for slot, _ in found] == [3990, 3980]
+    neighbours = column.rows().nearest(np.array([1, 0], dtype=np.float32), alive, 2)
+    assert [slot for slot, _ in neighbours] == [3990, 3980]

@@ -48,8 +48,8 @@ async def _transient_bytes(t: Tenant, files: list[str]) -> int:
             tracemalloc.reset_peak()
             step = SyncStep(library_id=library.library_id, run=f"measured{t.runs}")
             is_done = (await advance(step, t.services, t.now)).following == "done"
-            kept, peak = tracemalloc.get_traced_memory()
-            largest = max(largest, peak - kept)
+            current, peak = tracemalloc.get_traced_memory()
+            largest = max(largest, peak - current)
     finally:
         tracemalloc.stop()
     return largest

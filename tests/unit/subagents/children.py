@@ -41,12 +41,12 @@ def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes:
     return SubagentState(**{**values, **changes})
 
 
-async def delegated(given: DelegationRequest, services: Services) -> Delegation:
+async def delegated(delegation_request: DelegationRequest, services: Services) -> Delegation:
     """Store a request and delegate it to sub-agents. Return the stored delegation."""
     await RunFiles(services.blobs, RUN).put_request(request(question="Which pump?"))
-    made = await decided(given, services)
-    assert made.delegation is not None
-    return made.delegation
+    outcome = await decided(delegation_request, services)
+    assert outcome.delegation is not None
+    return outcome.delegation
 
 
 async def leaves(services: Services, left: SubagentState, index: int = 0) -> None:
@@ -64,5 +64,5 @@ async def past_its_time(services: Services, delegation: Delegation) -> None:
     await services.run_log.append(RUN, [line for line in journal.events if line.child is not None])
 
 
-async def collected(given: DelegationRequest, services: Services) -> Collected:
-    return await collect(await journal_of(services, RUN), STEP, given.evidence, services)
+async def collected(delegation_request: DelegationRequest, services: Services) -> Collected:
+    return await collect(await journal_of(services, RUN), STEP, delegation_request.evidence, services)

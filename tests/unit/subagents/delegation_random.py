@@ -23,8 +23,8 @@ def random_situation(chance: random.Random) -> Situation:
     """Return a random situation. Most values are plausible, so that every decision occurs; some are
     extreme.
     """
-    asked, facts, settings = _input(chance), _facts(chance), _rules(chance)
-    return Situation(asked, settings, **facts)
+    policy_input, facts, settings = _input(chance), _facts(chance), _rules(chance)
+    return Situation(policy_input, settings, **facts)
 
 
 def _some(chance: random.Random, names: tuple[str, ...], each: float) -> tuple[str, ...]:

@@ -48,10 +48,10 @@ def delegation_request(
     *,
     asked_s_ago: float = 0,
     resumed_s_ago: float | None = None,
-    planned: dict[str, Any] | None = None,
-    named: tuple[str, ...] = (),
-    found: dict[str, Any] | None = None,
-    asked: dict[str, Any] | None = None,
+    plan_changes: dict[str, Any] | None = None,
+    doc_ids: tuple[str, ...] = (),
+    evidence_changes: dict[str, Any] | None = None,
+    request_changes: dict[str, Any] | None = None,
     **changes: Any,
 ) -> DelegationRequest:
     """Return a request for a decision on a deep question asked just now, with five equally scored passages of
@@ -60,10 +60,15 @@ def delegation_request(
     now = datetime.now(UTC)
     began = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
     hits = tuple(hit("manual", place) for place in range(5))
-    evidence = {"hits": hits, "records": (record("manual"),), "narrowed": bool(named), **(found or {})}
+    evidence = {
+        "hits": hits,
+        "records": (record("manual"),),
+        "narrowed": bool(doc_ids),
+        **(evidence_changes or {}),
+    }
     return DelegationRequest(
-        request(created_at=now - timedelta(seconds=asked_s_ago), **{"deep": True, **(asked or {})}),
-        StoredPlan(plan=plan(**(planned or {})), doc_ids=named),
+        request(created_at=now - timedelta(seconds=asked_s_ago), **{"deep": True, **(request_changes or {})}),
+        StoredPlan(plan=plan(**(plan_changes or {})), doc_ids=doc_ids),
         Evidence.model_validate(evidence),
         step=STEP,
         began=began,
@@ -72,14 +77,14 @@ def delegation_request(
 
 
 def comparison(
-    *documents: str, named: bool = True, language: str = "en", **changes: Any
+    *documents: str, names_documents: bool = True, language: str = "en", **changes: Any
 ) -> DelegationRequest:
     """Return a request for a comparison of long documents, with two passages of each."""
     hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
     return delegation_request(
-        planned={"query_type": "COMPARISON", "intent": "compare_docs", "language": language},
-        named=documents if named else (),
-        found={"hits": hits, "records": tuple(map(long_record, documents))},
+        plan_changes={"query_type": "COMPARISON", "intent": "compare_docs", "language": language},
+        doc_ids=documents if names_documents else (),
+        evidence_changes={"hits": hits, "records": tuple(map(long_record, documents))},
         **changes,
     )
 
@@ -87,9 +92,9 @@ def comparison(
 def summary(*documents: str, **changes: Any) -> DelegationRequest:
     """Return a request for a summary of long documents that the question names."""
     return delegation_request(
-        planned={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
-        named=documents,
-        found={"hits": tuple(map(hit, documents)), "records": tuple(map(long_record, documents))},
+        plan_changes={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
+        doc_ids=documents,
+        evidence_changes={"hits": tuple(map(hit, documents)), "records": tuple(map(long_record, documents))},
         **changes,
     )
 
@@ -109,11 +114,11 @@ async def library(services: Services, *doc_ids: str) -> Services:
 
 
 async def decided(
-    given: DelegationRequest, services: Services, *, completed: bool = True
+    delegation_request: DelegationRequest, services: Services, *, completed: bool = True
 ) -> DelegationOutcome:
     """Decide whether to delegate. If `completed`, also store the delegation, as a completed step does."""
-    run_id = given.request.run_id
-    made = await decide_delegation(given, await journal_of(services, run_id), services)
-    if completed and made.delegation is not None:
-        await keep_delegation(services, run_id, made.delegation)
-    return made
+    run_id = delegation_request.request.run_id
+    outcome = await decide_delegation(delegation_request, await journal_of(services, run_id), services)
+    if completed and outcome.delegation is not None:
+        await keep_delegation(services, run_id, outcome.delegation)
+    return outcome

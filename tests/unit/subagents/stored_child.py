@@ -76,9 +76,9 @@ class StoredChild:
         return await run_child(self.start, self.services)
 
     async def state(self) -> SubagentState:
-        found = await stored_state(self.services, RUN, STEP, self.task.index)
-        assert found is not None
-        return found
+        state = await stored_state(self.services, RUN, STEP, self.task.index)
+        assert state is not None
+        return state
 
     async def opened(self, task: SubagentTask) -> list[str]:
         """Replace the stored task by `task`, run its first turn, and return the ids of its initial
@@ -182,13 +182,13 @@ async def fill(services: Services, pages: int) -> None:
         )
 
 
-def calls(*asked: tuple[str, str], text: str = "") -> ModelTurn:
+def calls(*requests: tuple[str, str], text: str = "") -> ModelTurn:
     """Return a turn of the model that calls tools, each given as (name, arguments as JSON)."""
     return ModelTurn(
         text=text,
         tool_calls=tuple(
             ToolCall(call_id=f"call-{place}", name=name, arguments=arguments)
-            for place, (name, arguments) in enumerate(asked)
+            for place, (name, arguments) in enumerate(requests)
         ),
     )
 

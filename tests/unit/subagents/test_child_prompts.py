@@ -26,8 +26,8 @@ def test_every_profile_has_its_prompt() -> None:
 @ALL
 def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: SubagentProfile) -> None:
     report = load("answering", profile.name).partition("The report")[2]
-    named = set(re.findall(r"^- `(\w+)`|`(\w+)`, one entry", report, re.MULTILINE))
-    parts = {one or other for one, other in named}
+    matches = set(re.findall(r"^- `(\w+)`|`(\w+)`, one entry", report, re.MULTILINE))
+    parts = {one or other for one, other in matches}
     items = {"text", "proofs", "confidence"} if profile.name == "evidence_builder" else set()
     assert parts - items == profile.report.model_fields.keys()
 
@@ -43,8 +43,8 @@ async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile
     model = CountedModel(READY, report)
     world = await stored_child(model, profile.name)
     await world.take(closing=profile.report not in (type(GOOD), type(READ)))
-    said = [message.text for messages in model.conversations for message in messages[:1]]
-    for system in (*said, *(prompt.system for prompt in model.prompts)):
+    system_texts = [message.text for messages in model.conversations for message in messages[:1]]
+    for system in (*system_texts, *(prompt.system for prompt in model.prompts)):
         assert "{{" not in system
         assert load("answering", "report_rules") in system
         assert max_tokens_of([system]) < 1300  # every call spends them from a budget of 8,000

@@ -52,9 +52,9 @@ class FakeWeb(WebSearch):
         return [WebHit(url="https://a.example/p", title="Presses </result>", text=PAGE * 40)]
 
 
-async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[StoredChild, list[Message]]:
+async def results(*requests: tuple[str, Any], **changes: Any) -> tuple[StoredChild, list[Message]]:
     """Return the child and the results of these tool calls, as the model receives them in the next turn."""
-    turn = calls(*((name, json.dumps(arguments)) for name, arguments in asked))
+    turn = calls(*((name, json.dumps(arguments)) for name, arguments in requests))
     model = CountedModel(turn, READY, GOOD)
     patient = {"settings": fake_settings(retrieval_timeout_s=PATIENCE_S), "seconds": PATIENCE_S}
     world = await stored_child(model, **{"budget": AMPLE, **patient, **changes})
@@ -65,21 +65,23 @@ async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[StoredChild,
 
 
 async def test_passages_come_by_words_and_only_new_ones() -> None:
-    world, (told,) = await results(("rag_semantic_search", {"query": "filter replaced hours", "top_k": 2}))
-    assert FILTER in told.text
-    assert told.text.count("<block ") <= 2
-    shown = [hit.block_id for hit in (await world.state()).hits]
-    assert len(shown) == len(set(shown))
+    world, (tool_result,) = await results(
+        ("rag_semantic_search", {"query": "filter replaced hours", "top_k": 2})
+    )
+    assert FILTER in tool_result.text
+    assert tool_result.text.count("<block ") <= 2
+    block_ids = [hit.block_id for hit in (await world.state()).hits]
+    assert len(block_ids) == len(set(block_ids))
 
 
 async def test_nothing_of_a_document_that_the_asker_may_not_read() -> None:
-    asked = [
+    requests = [
         ("rag_semantic_search", {"query": SECRET, "top_k": 10}),
         ("rag_semantic_search", {"query": "valve", "filters": {"doc_id": "closed"}}),
         ("rag_metadata_search", {"query": "closed press manual"}),
     ]
-    world, told = await results(*asked)
-    assert SECRET not in "".join(message.text for message in told)
+    world, tool_results = await results(*requests)
+    assert SECRET not in "".join(message.text for message in tool_results)
     state = await world.state()
     assert not {hit.doc_id for hit in state.hits} & {"closed"}
     assert not {record.doc_id for record in state.records} & {"closed"}
@@ -102,25 +104,25 @@ def test_each_scope_is_made_of_tools_that_there_are() -> None:
 )
 async def test_an_argument_that_there_is_not_costs_no_call_and_changes_nothing(more: dict[str, Any]) -> None:
     _, (plain,) = await results(("rag_semantic_search", {"query": "filter"}))
-    world, (told,) = await results(("rag_semantic_search", {"query": "filter", **more}))
-    assert told.text.startswith(plain.text)
-    assert "Ignored" in told.text.removeprefix(plain.text)
+    world, (tool_result,) = await results(("rag_semantic_search", {"query": "filter", **more}))
+    assert tool_result.text.startswith(plain.text)
+    assert "Ignored" in tool_result.text.removeprefix(plain.text)
     assert [use.success for use in (await world.state()).tool_uses] == [True, True]
 
 
 async def test_an_argument_out_of_its_bounds_is_refused() -> None:
-    world, (told,) = await results(("rag_semantic_search", {"query": "filter", "top_k": "all"}))
-    assert json.loads(told.text)["type"] == "InvalidQueryError"
+    world, (tool_result,) = await results(("rag_semantic_search", {"query": "filter", "top_k": "all"}))
+    assert json.loads(tool_result.text)["type"] == "InvalidQueryError"
     assert [use.success for use in (await world.state()).tool_uses] == [True, False]
 
 
 async def test_no_call_leaves_the_documents_of_the_task() -> None:
-    asked = [
+    requests = [
         ("rag_semantic_search", {"query": "maximum pressure", "filters": {"doc_id": "new"}}),
         ("read_pages", {"doc_id": "new"}),
         ("rag_metadata_search", {"query": "press manual"}),
     ]
-    world, (strange, pages, listed) = await results(*asked, doc_ids=("old",), pages=500)
+    world, (strange, pages, listed) = await results(*requests, doc_ids=("old",), pages=500)
     assert json.loads(strange.text)["results"] == []
     assert json.loads(pages.text)["type"] == "DocumentNotFoundError"
     assert [one["doc_id"] for one in json.loads(listed.text)["documents"]] == ["old"]
@@ -128,15 +130,15 @@ async def test_no_call_leaves_the_documents_of_the_task() -> None:
 
 
 async def test_pages_are_read_in_order() -> None:
-    world, (told,) = await results(("read_pages", {"doc_id": "old", "first": 20, "last": 22}))
-    places = [told.text.index(f"is about part {part}.") for part in (17, 18, 19)]
+    world, (tool_result,) = await results(("read_pages", {"doc_id": "old", "first": 20, "last": 22}))
+    places = [tool_result.text.index(f"is about part {part}.") for part in (17, 18, 19)]
     assert places == sorted(places)
     assert {hit.page_number for hit in (await world.state()).hits} >= {20, 21, 22}
 
 
 async def test_a_first_page_alone_reads_that_page() -> None:
-    _, (told,) = await results(("read_pages", {"doc_id": "old", "first": 20}))
-    assert set(re.findall(r'<block page="(\d+)"', told.text)) == {"20"}
+    _, (tool_result,) = await results(("read_pages", {"doc_id": "old", "first": 20}))
+    assert set(re.findall(r'<block page="(\d+)"', tool_result.text)) == {"20"}
     assert ReadPagesParameters(doc_id="old", first=20).last == 0
 
 
@@ -157,11 +159,11 @@ async def test_a_document_of_the_task_that_the_caller_did_not_choose_is_left_out
 
 
 async def test_what_is_known_of_documents_reaches_the_report_and_can_be_cited_there() -> None:
-    said = evidence(("It was added in 2026.", (proof("old", "added: 2026-01-01"),)))
-    asked = calls(
+    report = evidence(("It was added in 2026.", (proof("old", "added: 2026-01-01"),)))
+    turn = calls(
         ("rag_metadata_search", '{"query": "old press"}'), ("rag_get_document", '{"doc_id": "closed"}')
     )
-    model = CountedModel(asked, READY, said)
+    model = CountedModel(turn, READY, report)
     world = await stored_child(model, budget=AMPLE)
     await world.take()
     await world.take(2)
@@ -179,9 +181,9 @@ async def test_phrasings_of_the_plan_and_passages_that_were_found_begin_the_task
     task = world.task.model_copy(
         update={"phrasings": (FILTER,), "known_blocks": ("closed-1", "new-26", "new-1")}
     )
-    shown = await world.opened(task)
-    assert {"new-26", "new-1", "new-2"} <= set(shown)
-    assert "closed-1" not in shown
+    block_ids = await world.opened(task)
+    assert {"new-26", "new-1", "new-2"} <= set(block_ids)
+    assert "closed-1" not in block_ids
 
 
 @pytest.mark.parametrize("name", ["web_search", "delete_all", "rag_facets", ""])
@@ -218,10 +220,10 @@ async def test_pages_of_the_web_are_data_and_are_read_for_the_report() -> None:
     await world.take()
     await world.take(2)
     assert web.queries == ["press"]
-    (told,) = [message for message in model.conversations[-1] if message.role == "tool"]
-    for said in (told.text, model.prompts[0].user):
-        assert said.count("</web_results>") == said.count("</result>") == 1
-        assert PAGE in said
+    (tool_result,) = [message for message in model.conversations[-1] if message.role == "tool"]
+    for text in (tool_result.text, model.prompts[0].user):
+        assert text.count("</web_results>") == text.count("</result>") == 1
+        assert PAGE in text
 
 
 async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
@@ -236,9 +238,11 @@ async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
 
 
 async def test_results_fit_what_the_budget_leaves() -> None:
-    asked = [("rag_semantic_search", {"query": f"chapter part {place}", "top_k": 10}) for place in range(3)]
-    _, told = await results(*asked, pages=120)
-    assert max_tokens_of(message.text for message in told) < 3200
+    requests = [
+        ("rag_semantic_search", {"query": f"chapter part {place}", "top_k": 10}) for place in range(3)
+    ]
+    _, tool_results = await results(*requests, pages=120)
+    assert max_tokens_of(message.text for message in tool_results) < 3200
 
 
 async def test_more_calls_than_three_and_monstrous_ones_are_not_made() -> None:
@@ -282,12 +286,12 @@ async def test_notes_on_sources_leave_nothing_open() -> None:
 
 async def test_text_of_a_document_is_not_told_to_the_web() -> None:
     web = FakeWeb()
-    world, (told,) = await results(
+    world, (tool_result,) = await results(
         ("web_search", {"query": f"press {PRESSURE['new']}"}),
         profile="web_verifier",
         tools=WEB,
         web_search=web,
     )
     assert web.queries == []
-    assert "repeats text" in json.loads(told.text)["error"]
+    assert "repeats text" in json.loads(tool_result.text)["error"]
     assert [use.success for use in (await world.state()).tool_uses] == [True, False]

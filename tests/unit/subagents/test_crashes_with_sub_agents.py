@@ -129,7 +129,7 @@ async def run(services: Services, log: WatchedLog) -> tuple[RunEnd, list[Subagen
             result = await perform(services, log, command)
 
 
-async def begun(log: WatchedLog, model: DelegatingModel) -> Services:
+async def start_run(log: WatchedLog, model: DelegatingModel) -> Services:
     settings = fake_settings(
         subagents_enabled=True, max_total_latency_ms=600_000, plan_timeout_s=300, budget_preset="default"
     )
@@ -160,7 +160,7 @@ async def test_crash_at_any_append_leaves_one_answer_with_all_findings(
 ) -> None:
     log = WatchedLog(at, is_behind=is_behind)
     model, children = MODELS[kind]
-    services = await begun(log, model())
+    services = await start_run(log, model())
     view = await completed(services, log)
     assert log.has_died
     assert view.status == "completed"
@@ -180,6 +180,6 @@ async def test_crash_at_any_append_leaves_one_answer_with_all_findings(
 @pytest.mark.parametrize("model", [DelegatingModel, DividingModel])
 async def test_run_with_sub_agents_takes_this_many_appends(model: type[DelegatingModel]) -> None:
     log = WatchedLog(1000, is_behind=False)
-    services = await begun(log, model())
+    services = await start_run(log, model())
     await completed(services, log)
     assert log.appends == APPENDS

@@ -34,9 +34,11 @@ class UntouchedControl(InMemoryControlStore):
         pytest.fail("the table of sub-agents was asked for nothing")
 
 
-def leases(count: int, *, begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
+def leases(count: int, *, has_begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
     expires_at = datetime.now(UTC) + timedelta(hours=1)  # created long before the test runs
-    return tuple(Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=begun) for n in range(count))
+    return tuple(
+        Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=has_begun) for n in range(count)
+    )
 
 
 def control_with(**state: Any) -> InMemoryControlStore:
@@ -46,20 +48,20 @@ def control_with(**state: Any) -> InMemoryControlStore:
 
 
 async def test_an_ordinary_question_asks_nobody_about_other_sub_agents() -> None:
-    clear = delegation_request(found={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
-    made = await decided(clear, services_with(UntouchedControl()))
-    assert made.event.data["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
-    assert (made.delegation, made.starts, made.until, made.defer_s) == (None, (), None, None)
+    clear = delegation_request(evidence_changes={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
+    outcome = await decided(clear, services_with(UntouchedControl()))
+    assert outcome.event.data["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
+    assert (outcome.delegation, outcome.starts, outcome.until, outcome.defer_s) == (None, (), None, None)
 
 
 async def test_slots_are_taken_before_children_start_and_are_free_after_them() -> None:
     services = services_with()
-    made = await decided(summary("a", "b"), services)
+    outcome = await decided(summary("a", "b"), services)
     assert (await read_control(services.settings, services.subagent_control)).waiting == 2
     await settle(
         services.settings,
         services.subagent_control,
-        [SubagentEnd(child_id=start.child_id, status="done") for start in made.starts],
+        [SubagentEnd(child_id=start.child_id, status="done") for start in outcome.starts],
     )
     assert (await read_control(services.settings, services.subagent_control)).waiting == 0
 
@@ -67,45 +69,45 @@ async def test_slots_are_taken_before_children_start_and_are_free_after_them() -
 @pytest.mark.parametrize(
     ("state", "code", "decision"),
     [
-        ({"leases": leases(20, begun=True)}, "ACTIVE_LIMIT_REACHED", "no_delegate"),
+        ({"leases": leases(20, has_begun=True)}, "ACTIVE_LIMIT_REACHED", "no_delegate"),
         # Ten sub-agents in progress and ten about to start occupy every slot.
         (
-            {"leases": (*leases(10, begun=True), *leases(10, begun=False, prefix="waiting"))},
+            {"leases": (*leases(10, has_begun=True), *leases(10, has_begun=False, prefix="waiting"))},
             "ACTIVE_LIMIT_REACHED",
             "no_delegate",
         ),
-        ({"leases": leases(20, begun=False)}, "QUEUE_FULL", "defer"),
+        ({"leases": leases(20, has_begun=False)}, "QUEUE_FULL", "defer"),
         ({"opened_at": datetime.now(UTC) + timedelta(hours=1)}, "CIRCUIT_OPEN", "no_delegate"),
     ],
 )
 async def test_other_sub_agents_and_their_failures_count(
     state: dict[str, Any], code: str, decision: str
 ) -> None:
-    deep = delegation_request(asked={"deep": True})
-    made = await decided(deep, services_with(control_with(**state)))
-    assert made.event.data["reason_codes"][0] == code
-    assert (made.event.data["decision"], made.delegation) == (decision, None)
-    assert made.defer_s == (0.75 if decision == "defer" else None)
+    deep = delegation_request(request_changes={"deep": True})
+    outcome = await decided(deep, services_with(control_with(**state)))
+    assert outcome.event.data["reason_codes"][0] == code
+    assert (outcome.event.data["decision"], outcome.delegation) == (decision, None)
+    assert outcome.defer_s == (0.75 if decision == "defer" else None)
 
 
 async def test_sub_agents_that_fail_too_often_are_paused() -> None:
     services = services_with()
     for number in range(MIN_OUTCOMES):
-        made = await decided(delegation_request(asked={"run_id": f"run-{number}"}), services)
-        assert made.delegation is not None
+        outcome = await decided(delegation_request(request_changes={"run_id": f"run-{number}"}), services)
+        assert outcome.delegation is not None
         await settle(
             services.settings,
             services.subagent_control,
-            [SubagentEnd(child_id=made.starts[0].child_id, status="failed")],
+            [SubagentEnd(child_id=outcome.starts[0].child_id, status="failed")],
         )
-    made = await decided(delegation_request(), services)
-    assert made.event.data["reason_codes"] == ["CIRCUIT_OPEN"]
+    outcome = await decided(delegation_request(), services)
+    assert outcome.event.data["reason_codes"] == ["CIRCUIT_OPEN"]
 
 
 async def test_with_one_slot_left_one_reader_reads_both_documents() -> None:
-    made = await decided(summary("a", "b"), services_with(control_with(leases=leases(19, begun=True))))
-    assert made.delegation is not None
-    assert [task.doc_ids for task in made.delegation.tasks] == [("a", "b")]
+    outcome = await decided(summary("a", "b"), services_with(control_with(leases=leases(19, has_begun=True))))
+    assert outcome.delegation is not None
+    assert [task.doc_ids for task in outcome.delegation.tasks] == [("a", "b")]
 
 
 async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
@@ -119,12 +121,12 @@ async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
         async def read(self) -> ControlState:
             self.reads += 1
             if self.reads == 2:
-                self.state = ControlState(leases=leases(20, begun=True), revision="taken")
+                self.state = ControlState(leases=leases(20, has_begun=True), revision="taken")
             return self.state
 
-    made = await decided(delegation_request(), services_with(Raced()))
-    assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
-    assert made.delegation is None
+    outcome = await decided(delegation_request(), services_with(Raced()))
+    assert outcome.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+    assert outcome.delegation is None
 
 
 async def test_who_loses_every_race_gives_up_and_says_why() -> None:
@@ -135,19 +137,19 @@ async def test_who_loses_every_race_gives_up_and_says_why() -> None:
 
         async def read(self) -> ControlState:
             self.reads += 1
-            return ControlState(leases=leases(19 if self.reads % 2 else 20, begun=True))
+            return ControlState(leases=leases(19 if self.reads % 2 else 20, has_begun=True))
 
-    made = await decided(delegation_request(), services_with(Flickering()))
-    assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+    outcome = await decided(delegation_request(), services_with(Flickering()))
+    assert outcome.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
 
 
 async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None:
     services = services_with(subagents_max_active=4)
-    made = await asyncio.gather(
-        *(decided(delegation_request(asked={"run_id": f"run-{n}"}), services) for n in range(10))
+    outcomes = await asyncio.gather(
+        *(decided(delegation_request(request_changes={"run_id": f"run-{n}"}), services) for n in range(10))
     )
-    assert sum(one.delegation is not None for one in made) == 4
-    refused = [one.event.data["reason_codes"] for one in made if one.delegation is None]
+    assert sum(one.delegation is not None for one in outcomes) == 4
+    refused = [one.event.data["reason_codes"] for one in outcomes if one.delegation is None]
     assert refused == [["ACTIVE_LIMIT_REACHED"]] * 6
 
 
@@ -157,7 +159,7 @@ async def test_a_step_that_runs_again_after_a_crash_has_the_slots_of_its_first_a
     again = await decided(delegation_request(), services)
     assert [start.child_id for start in again.starts] == [start.child_id for start in first.starts]
     assert (await read_control(services.settings, services.subagent_control)).waiting == 1
-    other = await decided(delegation_request(asked={"run_id": "run-2"}), services)
+    other = await decided(delegation_request(request_changes={"run_id": "run-2"}), services)
     assert other.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
 
 
@@ -208,9 +210,9 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
         child_id=child_id, profile="comparator", started_at=datetime.now(UTC), tokens=5_000, cost_usd=0.06
     )
     await keep_state(services, RUN, STEP, state)
-    made = await decided(again(), services)
-    assert made.delegation is not None
-    (task,) = made.delegation.tasks
+    outcome = await decided(again(), services)
+    assert outcome.delegation is not None
+    (task,) = outcome.delegation.tasks
     assert task.budget.max_child_cost_usd == pytest.approx(0.02)
     assert set(await child_ids(services.run_log, services.blobs, RUN)) == {
         first.tasks[0].child_id,
@@ -221,8 +223,8 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
 async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> None:
     services = services_with(subagents_max_per_request=5, max_total_tokens_per_request=16_000)
     assert (await decided(comparison("a", "b"), services)).delegation is not None
-    made = await decided(again(), services)
-    assert made.event.data["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
+    outcome = await decided(again(), services)
+    assert outcome.event.data["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
 
 
 def again() -> DelegationRequest:

@@ -153,9 +153,9 @@ def test_all_positive_triggers_are_told() -> None:
     everything: dict[str, Any] = {}
     for changes in POSITIVES.values():
         everything.update(changes)
-    told = decided(**{**everything, "query_intent": "evidence_trace"}).reason_codes
+    codes = decided(**{**everything, "query_intent": "evidence_trace"}).reason_codes
     others = {"INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS"}  # a question has one intent
-    assert told == tuple(code for code in get_args(PositiveCode) if code not in others)
+    assert codes == tuple(code for code in get_args(PositiveCode) if code not in others)
 
 
 @pytest.mark.parametrize(("spent", "left"), [(0.08, 0.0), (0.09, -0.01)])

@@ -29,8 +29,10 @@ def test_nothing_found_is_nothing_said() -> None:
 
 def test_whatever_a_finding_says_the_element_keeps_its_form() -> None:
     proof = FoundProof(quote=HOSTILE, doc_id='"><x', block_id="b")
-    found = Finding(kind="claim", text=HOSTILE, dimension='" onload="', confidence=0.5, proofs=(proof,))
-    tree = ElementTree.fromstring(findings_xml([state(found, uncertainty=(HOSTILE,))]))
+    hostile_finding = Finding(
+        kind="claim", text=HOSTILE, dimension='" onload="', confidence=0.5, proofs=(proof,)
+    )
+    tree = ElementTree.fromstring(findings_xml([state(hostile_finding, uncertainty=(HOSTILE,))]))
     assert [child.tag for child in tree] == ["finding", "open"]
     (finding, left_open) = tree
     assert [child.tag for child in finding] == ["statement", "proof"]
@@ -41,10 +43,10 @@ def test_whatever_a_finding_says_the_element_keeps_its_form() -> None:
 def test_proved_ones_come_first_and_there_is_an_end() -> None:
     unproved = [Finding(kind="claim", text=f"U{n}" + "u" * 100) for n in range(60)]
     proved = Finding(kind="claim", text="P", proofs=(FoundProof(quote="Q", doc_id="d", block_id="b"),))
-    told = findings_xml([state(*unproved), state(proved)])
-    assert told.index("<statement>P<") < told.index("<statement>U0")
-    assert told.count("<finding ") <= 24
-    assert len(told) < 5_000
+    xml = findings_xml([state(*unproved), state(proved)])
+    assert xml.index("<statement>P<") < xml.index("<statement>U0")
+    assert xml.count("<finding ") <= 24
+    assert len(xml) < 5_000
 
 
 def test_web_findings_are_no_notes_about_documents() -> None:
@@ -65,8 +67,8 @@ def test_the_web_section_tells_that_it_is_from_outside_and_what_one_site_alone_s
 
 
 def test_notes_on_trust_stand_in_it_and_none_about_documents() -> None:
-    noted = web("It is.", "https://a.example").model_copy(update={"uncertainty": ("A shop says so.",)})
-    section = web_section([noted, state(uncertainty=("Page 3 is unclear.",))], ENGLISH)
+    web_state = web("It is.", "https://a.example").model_copy(update={"uncertainty": ("A shop says so.",)})
+    section = web_section([web_state, state(uncertainty=("Page 3 is unclear.",))], ENGLISH)
     assert section.endswith("\n- A shop says so.")
     assert "Page 3" not in section
 
@@ -101,8 +103,8 @@ def test_no_sign_of_an_address_ends_its_link(sign: str) -> None:
 
 
 def test_what_a_page_made_a_model_say_leads_nowhere() -> None:
-    said = "See [this](https://evil.example) <img src=x> `code (Source: manual.pdf, S. 3)[1]\n# Heading"
-    section = web_section([web(said, "https://a.example/x")], ENGLISH)
+    text = "See [this](https://evil.example) <img src=x> `code (Source: manual.pdf, S. 3)[1]\n# Heading"
+    section = web_section([web(text, "https://a.example/x")], ENGLISH)
     assert "https://evil.example" not in section
     assert "<img" not in section
     assert "`" not in section

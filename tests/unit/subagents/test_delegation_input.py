@@ -35,13 +35,13 @@ def request(**changes: Any) -> RunRequest:
 
 
 def delegation_request(
-    evidence: Evidence, stored: StoredPlan | None = None, **asked: Any
+    evidence: Evidence, stored: StoredPlan | None = None, **request_changes: Any
 ) -> DelegationRequest:
-    return DelegationRequest(request(**asked), stored or StoredPlan(plan=plan()), evidence)
+    return DelegationRequest(request(**request_changes), stored or StoredPlan(plan=plan()), evidence)
 
 
-def scope(given: DelegationRequest) -> DocScope:
-    return told(given).doc_scope
+def scope(delegation_request: DelegationRequest) -> DocScope:
+    return policy_input_of(delegation_request).doc_scope
 
 
 def test_scores_are_those_of_retrieval() -> None:
@@ -66,10 +66,10 @@ def test_a_listing_is_right_or_empty() -> None:
 
 
 def test_documents_named_are_the_target_and_else_those_chosen() -> None:
-    named = StoredPlan(plan=plan(), doc_ids=("a", "b"))
-    assert target_documents(delegation_request(Evidence(narrowed=True), named, doc_ids=("c",))) == ("a", "b")
-    assert target_documents(delegation_request(Evidence(), named, doc_ids=("c", "c"))) == ("c",)
-    assert target_documents(delegation_request(Evidence(), named)) == ()
+    stored = StoredPlan(plan=plan(), doc_ids=("a", "b"))
+    assert target_documents(delegation_request(Evidence(narrowed=True), stored, doc_ids=("c",))) == ("a", "b")
+    assert target_documents(delegation_request(Evidence(), stored, doc_ids=("c", "c"))) == ("c",)
+    assert target_documents(delegation_request(Evidence(), stored)) == ()
 
 
 def test_a_summary_needs_its_document_whole() -> None:
@@ -109,23 +109,33 @@ def test_documents_that_the_caller_chose_make_no_question_about_several() -> Non
     assert not scope(delegation_request(Evidence(), doc_ids=("a", "b"))).multi_document
 
 
-def told(given: DelegationRequest, **settings: Any) -> DelegationPolicyInput:
+def policy_input_of(delegation_request: DelegationRequest, **settings: Any) -> DelegationPolicyInput:
     budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
     idle = ControlView(circuit_closed=True, active=0, waiting=0, free=1)
-    return describe(given, fake_settings(**settings), budget, idle)
+    return describe(delegation_request, fake_settings(**settings), budget, idle)
 
 
 def test_the_policy_is_told_who_asks_what() -> None:
-    given = told(DelegationRequest(request(), StoredPlan(plan=plan()), Evidence()))
-    assert (given.request_id, given.user_id, given.thread_id) == ("run-1", "anna", "thread-1")
-    assert given.query == plan().standalone_question
+    policy_input = policy_input_of(DelegationRequest(request(), StoredPlan(plan=plan()), Evidence()))
+    assert (policy_input.request_id, policy_input.user_id, policy_input.thread_id) == (
+        "run-1",
+        "anna",
+        "thread-1",
+    )
+    assert policy_input.query == plan().standalone_question
 
 
 def test_a_document_of_a_sensitive_department_makes_the_question_sensitive() -> None:
-    given = delegation_request(Evidence(records=(record("a"), record("b", department="Human Resources"))))
-    assert told(given, subagents_sensitive_departments="human resources").risk_flags.sensitive_domain
-    assert not told(given, subagents_sensitive_departments="Legal").risk_flags.sensitive_domain
-    assert not told(given).risk_flags.sensitive_domain
+    sensitive_request = delegation_request(
+        Evidence(records=(record("a"), record("b", department="Human Resources")))
+    )
+    assert policy_input_of(
+        sensitive_request, subagents_sensitive_departments="human resources"
+    ).risk_flags.sensitive_domain
+    assert not policy_input_of(
+        sensitive_request, subagents_sensitive_departments="Legal"
+    ).risk_flags.sensitive_domain
+    assert not policy_input_of(sensitive_request).risk_flags.sensitive_domain
 
 
 def test_what_was_said_before_counts_as_read() -> None:
@@ -134,7 +144,7 @@ def test_what_was_said_before_counts_as_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "found", "several"),
+    ("question", "doc_ids", "several"),
     [
         ("What do these reports say on lawsuits?", ("report 2022", "report 2023"), True),
         ("What do these reports say on lawsuits?", ("report 2022", "handbook"), False),
@@ -142,8 +152,8 @@ def test_what_was_said_before_counts_as_read() -> None:
     ],
 )
 def test_a_question_about_editions_is_about_several_documents(
-    question: str, found: tuple[str, ...], several: bool
+    question: str, doc_ids: tuple[str, ...], several: bool
 ) -> None:
     stored = StoredPlan(plan=plan(standalone_question=question))
-    evidence = Evidence(hits=tuple(hit(name, 0.7) for name in found))
+    evidence = Evidence(hits=tuple(hit(name, 0.7) for name in doc_ids))
     assert scope(delegation_request(evidence, stored)).multi_document is several

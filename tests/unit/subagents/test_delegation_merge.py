@@ -51,15 +51,17 @@ def test_whatever_was_found_the_promises_hold(seed: int) -> None:
             hit(chance.choice(documents), chance.randint(0, 9), 40) for _ in range(chance.randint(0, most))
         ]
 
-    own, states = Evidence(hits=tuple(some(12))), [state(found := some(20), found[::3]) for _ in range(2)]
-    known = {one.block_id: one for one in (*own.hits, *(one for child in states for one in child.hits))}
+    own, states = Evidence(hits=tuple(some(12))), [state(hits := some(20), hits[::3]) for _ in range(2)]
+    hits_by_block = {
+        one.block_id: one for one in (*own.hits, *(one for child in states for one in child.hits))
+    }
     targets = chance.sample(documents, chance.randint(0, len(documents)))
     bounds = Bounds(passages=chance.randint(len(targets) or 1, 20), tokens=10_000)
     merged = merge_evidence(own, states, targets, bounds).hits
     blocks = [one.block_id for one in merged]
     assert len(blocks) == len(set(blocks)) <= bounds.passages
     assert tokens_of(merged) <= bounds.tokens
-    assert set(blocks) <= set(known)
-    available = {one.doc_id for one in known.values()}
+    assert set(blocks) <= set(hits_by_block)
+    available = {one.doc_id for one in hits_by_block.values()}
     assert set(targets) & available <= {one.doc_id for one in merged}
-    assert len(blocks) == min(len(known), bounds.passages)
+    assert len(blocks) == min(len(hits_by_block), bounds.passages)

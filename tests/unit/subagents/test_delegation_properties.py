@@ -92,8 +92,8 @@ def test_a_budget_above_what_remains_is_never_given(decisions: list[Decided]) ->
 def test_whoever_is_not_delegated_gets_nothing(decisions: list[Decided]) -> None:
     for *_, output in decisions:
         if output.decision != "delegate":
-            given = (output.selected_profile, output.tool_scope, output.expected_artifacts)
-            assert given == (None, (), ())
+            assignment = (output.selected_profile, output.tool_scope, output.expected_artifacts)
+            assert assignment == (None, (), ())
             assert output.budget_allocation == BudgetAllocation()
 
 
@@ -109,8 +109,8 @@ def test_no_gate_is_passed_that_is_shut(decisions: list[Decided]) -> None:
 
 def test_equal_questions_are_decided_equally_also_after_a_trip_as_json(decisions: list[Decided]) -> None:
     for now, output in decisions[:4000]:
-        asked = DelegationPolicyInput.model_validate_json(now.policy_input.model_dump_json())
-        again = replace(now, policy_input=asked, settings=now.settings.model_copy(deep=True))
+        policy_input = DelegationPolicyInput.model_validate_json(now.policy_input.model_dump_json())
+        again = replace(now, policy_input=policy_input, settings=now.settings.model_copy(deep=True))
         assert again == now
         assert decide(again) == output
         assert DelegationPolicyOutput.model_validate_json(output.model_dump_json()) == output

@@ -79,7 +79,7 @@ class DelegatingModel(ScriptedChatModel):
         yield FOUND.model_dump_json()
 
 
-async def begun(log: RacingLog) -> tuple[Services, str]:
+async def start_run(log: RacingLog) -> tuple[Services, str]:
     settings = fake_settings(subagents_enabled=True, max_total_latency_ms=600_000, plan_timeout_s=300)
     services = await corpus_services(chat_model=DelegatingModel(), run_log=log, settings=settings)
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
@@ -116,7 +116,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 async def raced(at: int, rival: Rival) -> tuple[RacingLog, str, str]:
     """Run a question with a rival at an append, and return its log, id and status."""
     log = RacingLog(at)
-    services, run_id = await begun(log)
+    services, run_id = await start_run(log)
     log.rival = lambda: rival(services, run_id)
     await run_to_end(run_id, services)
     assert log.has_raced
@@ -149,7 +149,7 @@ async def test_a_sub_agent_that_is_closed_at_any_append_writes_nothing_more(at: 
 
 async def test_a_run_with_a_sub_agent_takes_few_appends() -> None:
     log = RacingLog(1000)
-    services, run_id = await begun(log)
+    services, run_id = await start_run(log)
     await run_to_end(run_id, services)
     assert await require_one_end(services, log, run_id) == "completed"
     turns = [line for line in log.lines(run_id) if isinstance(line, DoneLine) and line.child is not None]

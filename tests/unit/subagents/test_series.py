@@ -27,32 +27,32 @@ async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Service
     return services
 
 
-def comparison(*filenames: str, **asked: object) -> DelegationRequest:
+def comparison(*filenames: str, **request_changes: object) -> DelegationRequest:
     """Return a request to compare documents that the question doesn't name, with one passage of each."""
     hits = tuple(Hit(block_id=name, doc_id=name, filename=name, score=0.5) for name in filenames)
     return delegation_request(
-        planned={"query_type": "COMPARISON", "intent": "compare_docs"},
-        found={"hits": hits, "records": ()},
-        asked=asked,
+        plan_changes={"query_type": "COMPARISON", "intent": "compare_docs"},
+        evidence_changes={"hits": hits, "records": ()},
+        request_changes=request_changes,
     )
 
 
-async def documents_of(given: DelegationRequest, services: Services) -> tuple[str, ...]:
-    made = await decided(given, services)
-    assert made.delegation is not None
-    return made.delegation.tasks[0].doc_ids
+async def documents_of(request: DelegationRequest, services: Services) -> tuple[str, ...]:
+    outcome = await decided(request, services)
+    assert outcome.delegation is not None
+    return outcome.delegation.tasks[0].doc_ids
 
 
 async def test_the_one_of_which_nothing_was_found_belongs_to_it() -> None:
     services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q1 AMZN.pdf", "Q3 NVDA.pdf")
-    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
-    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
+    doc_ids = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert doc_ids == ("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
 
 
 async def test_what_the_asker_may_not_read_does_not() -> None:
     services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf", readers=("ben",))
-    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
-    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
+    doc_ids = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert doc_ids == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
 
 
 async def test_a_choice_of_the_caller_is_not_left() -> None:
@@ -63,8 +63,8 @@ async def test_a_choice_of_the_caller_is_not_left() -> None:
 
 async def test_documents_that_are_no_editions_limit_no_search() -> None:
     services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q1 AMZN.pdf")
-    found = await documents_of(comparison("Q1 NVDA.pdf", "Q1 AMZN.pdf"), services)
-    assert found == ()
+    doc_ids = await documents_of(comparison("Q1 NVDA.pdf", "Q1 AMZN.pdf"), services)
+    assert doc_ids == ()
 
 
 async def test_there_are_never_more_than_fit() -> None:
@@ -79,14 +79,14 @@ async def test_a_look_up_that_fails_costs_nothing_else(monkeypatch: pytest.Monke
         raise CallTimeoutError("away")
 
     monkeypatch.setattr(InMemorySearchIndex, "search", away)
-    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
-    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
+    doc_ids = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert doc_ids == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
 
 
 async def test_a_series_that_only_fills_up_the_passages_limits_no_search() -> None:
     services = await library("pump.pdf", "Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
-    given = comparison("pump.pdf", "Q1 NVDA.pdf", "Q2 NVDA.pdf")
-    best, *others = given.evidence.hits
+    request = comparison("pump.pdf", "Q1 NVDA.pdf", "Q2 NVDA.pdf")
+    best, *others = request.evidence.hits
     hits = (best, *(hit.model_copy(update={"score": 0.2}) for hit in others))
-    evidence = given.evidence.model_copy(update={"hits": hits})
-    assert await documents_of(replace(given, evidence=evidence), services) == ()
+    evidence = request.evidence.model_copy(update={"hits": hits})
+    assert await documents_of(replace(request, evidence=evidence), services) == ()

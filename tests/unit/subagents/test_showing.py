@@ -34,11 +34,13 @@ from tests.world import ANNA, BEN, corpus_services, remove_row
 async def delegating(services: Services) -> RunRequest:
     """Start a run of Anna's with a comparator in progress on the manual and a report."""
     request = await begin_run(ChatRequest(question="What differs?"), ANNA, services)
-    given = comparison("manual", "report-2023")
-    given = type(given)(request, given.stored, given.evidence, step=STEP)
-    made = await decided(given, services)
-    assert made.delegation is not None
-    await open_event_log(services.run_log, request.run_id, STEP, [made.event])
+    delegation_request = comparison("manual", "report-2023")
+    delegation_request = type(delegation_request)(
+        request, delegation_request.stored, delegation_request.evidence, step=STEP
+    )
+    outcome = await decided(delegation_request, services)
+    assert outcome.delegation is not None
+    await open_event_log(services.run_log, request.run_id, STEP, [outcome.event])
     return request
 
 
@@ -83,10 +85,10 @@ async def completed(services: Services, answer: RunAnswer) -> RunRequest:
 async def test_a_run_shows_its_sub_agents_while_they_work() -> None:
     services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
-    (begun,) = (await seen(services, request.run_id)).sub_agents
-    assert (begun.badge, begun.status, begun.turns, begun.claims) == ("Comparator", "running", 0, 0)
-    found = [claim("C", hit("manual", 1))]
-    left = state([hit("manual", 1)], found, status="running", turns_ended=1, started_at=datetime.now(UTC))
+    (view,) = (await seen(services, request.run_id)).sub_agents
+    assert (view.badge, view.status, view.turns, view.claims) == ("Comparator", "running", 0, 0)
+    findings = [claim("C", hit("manual", 1))]
+    left = state([hit("manual", 1)], findings, status="running", turns_ended=1, started_at=datetime.now(UTC))
     await leaves(services, request.run_id, left)
     (at_work,) = (await seen(services, request.run_id)).sub_agents
     assert (at_work.status, at_work.turns, at_work.claims, at_work.proved) == ("running", 1, 1, 1)
@@ -135,8 +137,8 @@ async def test_nobody_else_sees_them() -> None:
 async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
     services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     await add_pictures(services)
-    kept = await refresh_answer(doubting("manual"), ANNA, services)
-    assert kept.sub_agents[0].uncertainty
+    readable = await refresh_answer(doubting("manual"), ANNA, services)
+    assert readable.sub_agents[0].uncertainty
     revoked = await refresh_answer(doubting("manual"), BEN, services)
     assert (revoked.sub_agents[0].uncertainty, revoked.sub_agents[0].claims) == ((), 3)
     # If one of two documents is removed, both statements are hidden: either may concern the removed document.
@@ -155,8 +157,8 @@ async def test_doubts_of_a_sub_agent_at_work_go_the_same_way() -> None:
     assert hidden.uncertainty == ()
     await add_pictures(services)
     await add_pictures(services, "report-2023", ("*",))
-    (shown,) = (await seen(services, request.run_id)).sub_agents
-    assert shown.uncertainty == ("About 15 bar.",)
+    (visible,) = (await seen(services, request.run_id)).sub_agents
+    assert visible.uncertainty == ("About 15 bar.",)
     record = await owned_run(request.run_id, ANNA, services.runs)
     assert (await view_run(record, services)).sub_agents[0].uncertainty == ()
 

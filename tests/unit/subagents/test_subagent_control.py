@@ -169,10 +169,10 @@ def test_an_open_circuit_lets_nobody_through_until_it_has_cooled_down() -> None:
 
 def test_exactly_one_tries_it() -> None:
     assert with_leases(OPEN, tasks("a", "b"), RULES, COOLED) is None
-    tried = start(OPEN, "a", now=COOLED)
-    assert with_leases(tried, tasks("b"), RULES, COOLED) is None
-    assert not view(tried, RULES, COOLED).circuit_closed
-    assert view(tried, RULES, COOLED).circuit == "half_open"
+    probing = start(OPEN, "a", now=COOLED)
+    assert with_leases(probing, tasks("b"), RULES, COOLED) is None
+    assert not view(probing, RULES, COOLED).circuit_closed
+    assert view(probing, RULES, COOLED).circuit == "half_open"
 
 
 def test_the_circuit_closes_when_that_one_works_and_forgets_what_was() -> None:
@@ -190,9 +190,9 @@ def test_the_pause_begins_anew_when_that_one_fails() -> None:
 
 
 def test_one_that_never_reports_is_followed_by_another() -> None:
-    tried = start(OPEN, "a", now=COOLED)
+    probing = start(OPEN, "a", now=COOLED)
     expired = COOLED + timedelta(seconds=15) + LEASE_GRACE
-    second = start(tried, "b", now=expired)
+    second = start(probing, "b", now=expired)
     assert [lease.child_id for lease in second.leases] == ["b"]
     assert end(second, "done", "a", now=expired) == second  # too late: another attempt now holds the lease
 
@@ -214,6 +214,6 @@ def test_no_slots_at_all_is_no_open_circuit() -> None:
 
 
 def test_an_operator_is_told_how_it_stands() -> None:
-    told = view(with_begun_lease(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
-    assert (told.circuit, told.outcomes, told.failures) == ("closed", 2, 1)
-    assert (told.active, told.waiting, told.max_active) == (1, 1, 4)
+    control_view = view(with_begun_lease(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
+    assert (control_view.circuit, control_view.outcomes, control_view.failures) == ("closed", 2, 1)
+    assert (control_view.active, control_view.waiting, control_view.max_active) == (1, 1, 4)

@@ -113,11 +113,13 @@ class SharedRow(RuleBasedStateMachine):
         later = self.now + timedelta(
             seconds=max(SMALL.circuit_breaker_cooldown_seconds, 15) + LEASE_GRACE.total_seconds()
         )
-        told = view(self.row, SMALL, later)
-        assert told.circuit_closed
-        assert told.free >= 1
-        tried = start(self.row, "last", now=later, rules=SMALL)
-        assert view(end(tried, "done", "last", now=later, rules=SMALL), SMALL, later).free == SMALL.max_active
+        control_view = view(self.row, SMALL, later)
+        assert control_view.circuit_closed
+        assert control_view.free >= 1
+        probing = start(self.row, "last", now=later, rules=SMALL)
+        assert (
+            view(end(probing, "done", "last", now=later, rules=SMALL), SMALL, later).free == SMALL.max_active
+        )
 
 
 TestSharedRow = SharedRow.TestCase

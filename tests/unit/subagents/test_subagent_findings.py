@@ -31,8 +31,8 @@ def material() -> Material:
     return Material([hit("old", OLD), hit("new", NEW)], [PAGE])
 
 
-def proved(report: type[BaseModel], **said: Any) -> Proved:
-    return proved_report(report, said, material())
+def proved(report: type[BaseModel], **parts: Any) -> Proved:
+    return proved_report(report, parts, material())
 
 
 def claim(text: str, *proofs: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -44,14 +44,14 @@ def side(doc_id: str, statement: str, quote: str = "") -> dict[str, str]:
 
 
 def test_a_claim_with_a_verbatim_quotation_is_proved_where_it_stands() -> None:
-    (found,) = proved(DocReaderReport, claims=[claim("It takes 250 bar.", ("new", NEW))]).findings
-    assert (found.kind, found.text) == ("claim", "It takes 250 bar.")
-    assert [(one.doc_id, one.block_id, one.quote) for one in found.proofs] == [("new", "new-0", NEW)]
+    (finding,) = proved(DocReaderReport, claims=[claim("It takes 250 bar.", ("new", NEW))]).findings
+    assert (finding.kind, finding.text) == ("claim", "It takes 250 bar.")
+    assert [(one.doc_id, one.block_id, one.quote) for one in finding.proofs] == [("new", "new-0", NEW)]
 
 
 def test_a_quotation_from_another_document_than_named_is_of_the_one_where_it_stands() -> None:
-    (found,) = proved(DocReaderReport, claims=[claim("X", ("old", NEW))]).findings
-    assert found.proofs[0].doc_id == "new"
+    (finding,) = proved(DocReaderReport, claims=[claim("X", ("old", NEW))]).findings
+    assert finding.proofs[0].doc_id == "new"
 
 
 @pytest.mark.parametrize(
@@ -70,36 +70,38 @@ def test_a_claim_keeps_the_proofs_that_hold() -> None:
 
 def test_captions_prove_nothing() -> None:
     picture = hit("new", "", block_type="image", image_caption="A gauge that shows 250 bar.")
-    said = {"claims": [claim("X", ("new", "A gauge that shows 250 bar."))]}
-    assert proved_report(DocReaderReport, said, Material([picture])).findings == ()
+    parts = {"claims": [claim("X", ("new", "A gauge that shows 250 bar."))]}
+    assert proved_report(DocReaderReport, parts, Material([picture])).findings == ()
 
 
 def test_evidence_without_proof_is_kept_as_unsupported() -> None:
-    said = [claim("It takes 250 bar.", ("new", NEW), confidence=0.9), claim("It sings.", confidence=0.8)]
-    backed, bare = proved(EvidenceReport, claims=said).findings
+    claims = [claim("It takes 250 bar.", ("new", NEW), confidence=0.9), claim("It sings.", confidence=0.8)]
+    backed, bare = proved(EvidenceReport, claims=claims).findings
     assert (backed.confidence, bool(backed.proofs)) == (0.9, True)
     assert (bare.confidence, bare.proofs) == (0.0, ())
 
 
-@pytest.mark.parametrize(("said", "kept"), [(7.0, 1.0), (-1.0, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
-def test_a_confidence_is_a_share(said: float, kept: float) -> None:
-    result = proved(EvidenceReport, claims=[claim("X", ("new", NEW), confidence=said)])
-    assert result.findings[0].confidence == kept
+@pytest.mark.parametrize(
+    ("confidence", "expected"), [(7.0, 1.0), (-1.0, 0.0), (float("nan"), 0.0), (0.4, 0.4)]
+)
+def test_a_confidence_is_a_share(confidence: float, expected: float) -> None:
+    result = proved(EvidenceReport, claims=[claim("X", ("new", NEW), confidence=confidence)])
+    assert result.findings[0].confidence == expected
 
 
 def test_a_similarity_needs_two_documents_else_it_is_a_claim() -> None:
     both = claim("Both name a maximum.", ("old", OLD), ("new", NEW))
     one = claim("One names it.", ("old", OLD), ("old", "Made up entirely."))
-    kinds = [found.kind for found in proved(ComparatorReport, similarities=[both, one]).findings]
+    kinds = [finding.kind for finding in proved(ComparatorReport, similarities=[both, one]).findings]
     assert kinds == ["similarity", "claim"]
 
 
 def test_a_difference_tells_each_side_by_its_file() -> None:
     contrast = {"dimension": "pressure", "sides": [side("old", "230 bar", OLD), side("new", "250 bar", NEW)]}
-    (found,) = proved(ComparatorReport, differences=[contrast]).findings
-    assert (found.kind, found.dimension) == ("difference", "pressure")
-    assert found.text == "old.pdf: 230 bar; new.pdf: 250 bar"
-    assert {one.doc_id for one in found.proofs} == {"old", "new"}
+    (finding,) = proved(ComparatorReport, differences=[contrast]).findings
+    assert (finding.kind, finding.dimension) == ("difference", "pressure")
+    assert finding.text == "old.pdf: 230 bar; new.pdf: 250 bar"
+    assert {one.doc_id for one in finding.proofs} == {"old", "new"}
 
 
 def test_a_side_that_says_nothing_is_a_side() -> None:
@@ -114,7 +116,7 @@ def test_a_bad_quotation_is_dropped_and_its_finding_kept() -> None:
     }
     result = proved(ComparatorReport, differences=[contrast], conflicts=[contrast])
     assert result.dropped == 2
-    assert {found.kind for found in result.findings} == {"difference"}
+    assert {one.kind for one in result.findings} == {"difference"}
     (finding,) = result.findings
     assert finding.text == "old.pdf: 230 bar; new.pdf: 9 bar (not proved)"
     assert [proof.quote for proof in finding.proofs] == [OLD]
@@ -129,7 +131,7 @@ def test_a_contrast_without_any_proof_is_kept_as_not_proved() -> None:
 def test_a_conflict_needs_a_proof_on_two_sides() -> None:
     contrast = {"dimension": "p", "sides": [side("old", "230", OLD), side("new", "250", NEW)]}
     silent = {"dimension": "q", "sides": [side("old", "230", OLD), side("new", "says nothing")]}
-    kinds = [found.kind for found in proved(ComparatorReport, conflicts=[contrast, silent]).findings]
+    kinds = [finding.kind for finding in proved(ComparatorReport, conflicts=[contrast, silent]).findings]
     assert kinds == ["conflict", "difference"]
 
 
@@ -140,9 +142,9 @@ def test_a_page_of_the_web_proves_what_stands_on_it_and_on_no_other() -> None:
         {"url": "https://b.example", "title": "B", "quote": quote},
     ]
     result = proved(WebReport, claims=[{"text": "250 bar", "sources": sources}], trust_notes=["A vendor."])
-    (found,) = result.findings
-    assert [(one.url, one.title) for one in found.proofs] == [(PAGE.url, "Presses")]
-    assert (found.kind, result.dropped, result.uncertainty) == ("web", 1, ("A vendor.",))
+    (finding,) = result.findings
+    assert [(one.url, one.title) for one in finding.proofs] == [(PAGE.url, "Presses")]
+    assert (finding.kind, result.dropped, result.uncertainty) == ("web", 1, ("A vendor.",))
 
 
 def test_a_web_claim_is_not_proved_by_a_document_nor_a_claim_by_the_web() -> None:
@@ -186,7 +188,7 @@ def test_every_part_of_every_report_can_be_read(profile: Any) -> None:
 
 
 def _filled(kind: type[BaseModel]) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "text": "X",
         "heading": "H",
         "summary": "S",
@@ -196,7 +198,7 @@ def _filled(kind: type[BaseModel]) -> dict[str, Any]:
         "sides": [side("old", "230", OLD), side("new", "250", NEW)],
         "sources": [{"url": PAGE.url, "title": "", "quote": PAGE.text}],
     }
-    return {name: said[name] for name in kind.model_fields}
+    return {name: values[name] for name in kind.model_fields}
 
 
 WHOLE = json.dumps(
@@ -211,9 +213,9 @@ WHOLE = json.dumps(
 def test_a_report_cut_anywhere_gives_whole_statements_only_and_never_takes_one_back() -> None:
     before = 0
     for end in range(len(WHOLE) + 1):
-        said = read_partial(WHOLE[:end])
-        findings = proved_report(DocReaderReport, said or {}, material()).findings
-        assert {found.text for found in findings} <= {"Limits.", "It takes 230 bar.", "It takes 250 bar."}
+        parts = read_partial(WHOLE[:end])
+        findings = proved_report(DocReaderReport, parts or {}, material()).findings
+        assert {finding.text for finding in findings} <= {"Limits.", "It takes 230 bar.", "It takes 250 bar."}
         assert len(findings) >= before
         before = len(findings)
     assert before == 3
@@ -227,9 +229,9 @@ def test_a_report_is_whole_when_its_last_part_is_there() -> None:
 
 @pytest.mark.parametrize("text", ["", "I am sorry.", "[1, 2]", "null", '"{', "{'claims': []}", "{" * 9000])
 def test_what_is_no_report_is_none(text: str) -> None:
-    said = read_partial(text)
-    assert not said
-    assert proved_report(DocReaderReport, said or {}, material()).findings == ()
+    parts = read_partial(text)
+    assert not parts
+    assert proved_report(DocReaderReport, parts or {}, material()).findings == ()
 
 
 def test_a_fence_around_the_report_is_passed_over() -> None:

@@ -56,9 +56,9 @@ def test_passages_are_taken_evenly(places: int, count: int, chosen: list[int]) -
 
 def test_passages_are_left_out_evenly() -> None:
     hits = [hit("a", place) for place in range(40)]
-    kept = thinned(hits, size_tokens(hits) // 3)
-    assert 8 <= len(kept) <= 13
-    assert (kept[0], kept[-1]) == (hits[0], hits[-1])
+    remaining = thinned(hits, size_tokens(hits) // 3)
+    assert 8 <= len(remaining) <= 13
+    assert (remaining[0], remaining[-1]) == (hits[0], hits[-1])
     assert thinned(hits, 0) == thinned([], 100) == []
 
 

@@ -163,8 +163,8 @@ def test_what_no_repetition_mends_is_not_repeated() -> None:
 
 
 def test_a_failure_after_findings_ends_as_partial() -> None:
-    found = TurnResult(status="failed", retryable=True, findings=2, tokens=500)
-    ended = end(after(found, CRASHED, FAILED))
+    failure = TurnResult(status="failed", retryable=True, findings=2, tokens=500)
+    ended = end(after(failure, CRASHED, FAILED))
     assert (ended.status, ended.tokens) == ("partial", 500)
 
 

@@ -37,8 +37,8 @@ async def test_a_turn_without_calls_ends_in_the_report() -> None:
 
 async def test_sub_agents_of_an_agent_ask_its_model() -> None:
     own = CountedModel(READY, GOOD)
-    asked = {"name": "a", "description": "a", "instructions": "a", "access": ["*"], "model": "small"}
-    request = {"agent": AgentDefinition.model_validate(asked)}
+    definition = {"name": "a", "description": "a", "instructions": "a", "access": ["*"], "model": "small"}
+    request = {"agent": AgentDefinition.model_validate(definition)}
     world = await stored_child(CountedModel(), request=request, other_models={"small": own}.__getitem__)
     assert (await world.take()).status == "done"
     assert len(own.conversations) == 1
@@ -55,9 +55,9 @@ async def test_a_turn_with_calls_goes_on_and_the_next_one_knows_their_results() 
     world = await stored_child(model)
     assert (await world.take()).status == "go_on"
     assert (await world.take(2)).status == "done"
-    told = model.conversations[1]
-    assert [message.role for message in told] == ["system", "user", "assistant", "tool"]
-    assert "<document " in told[3].text
+    messages = model.conversations[1]
+    assert [message.role for message in messages] == ["system", "user", "assistant", "tool"]
+    assert "<document " in messages[3].text
     assert FILTER in model.prompts[0].user
 
 
@@ -97,9 +97,9 @@ async def test_it_sees_its_task_and_nothing_of_the_conversation() -> None:
     model = CountedModel(READY, GOOD)
     world = await stored_child(model)
     await world.take()
-    said = "".join(message.text for message in model.conversations[0]) + model.prompts[0].user
-    assert "<task>What is the maximum pressure of the press?</task>" in said
-    assert "And of the press?" not in said
+    prompt_text = "".join(message.text for message in model.conversations[0]) + model.prompts[0].user
+    assert "<task>What is the maximum pressure of the press?</task>" in prompt_text
+    assert "And of the press?" not in prompt_text
 
 
 async def test_a_turn_taken_twice_is_one_and_is_paid_for_once() -> None:
@@ -125,10 +125,10 @@ async def test_a_crash_after_the_calls_does_not_make_them_again() -> None:
     class Dying(CountedModel):
         dies = False
 
-        async def subagent_turn(self, *asked: Any, **more: Any) -> ModelTurn:
+        async def subagent_turn(self, *args: Any, **kwargs: Any) -> ModelTurn:
             if self.dies:
                 raise RuntimeError("the process dies here")
-            return await super().subagent_turn(*asked, **more)
+            return await super().subagent_turn(*args, **kwargs)
 
     model = Dying(SEARCH, READY, GOOD)
     world = await stored_child(model)
@@ -152,9 +152,9 @@ async def test_a_call_that_was_made_before_is_not_made_again_and_leads_to_the_re
 async def test_time_that_was_lost_with_a_worker_is_given_back() -> None:
     model = CountedModel(SEARCH, READY, GOOD)
     world = await stored_child(model, seconds=0.4)
-    begun = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
+    status = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
     lost = {"step": STEP, "child": 0, "at": datetime.now(UTC) - timedelta(seconds=8)}
-    await world.services.run_log.append(RUN, [begun.model_copy(update=lost)])
+    await world.services.run_log.append(RUN, [status.model_copy(update=lost)])
     result = await world.take()
     assert result.status == "go_on"
     assert 8 <= result.lost_s < CRASH_GRACE.total_seconds()
@@ -163,7 +163,7 @@ async def test_time_that_was_lost_with_a_worker_is_given_back() -> None:
 
 async def test_no_more_than_its_share_of_lost_time_is_given_back() -> None:
     world = await stored_child(CountedModel(READY, GOOD))
-    begun = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
+    status = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
     lost = {"step": STEP, "child": 0, "at": datetime.now(UTC) - timedelta(hours=1)}
-    await world.services.run_log.append(RUN, [begun.model_copy(update=lost)])
+    await world.services.run_log.append(RUN, [status.model_copy(update=lost)])
     assert (await world.take()).lost_s == CRASH_GRACE.total_seconds()

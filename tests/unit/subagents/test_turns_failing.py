@@ -98,7 +98,7 @@ async def test_a_report_that_breaks_off_leaves_what_was_whole(
     result = await world.take()
     assert (result.status, result.findings) == (status, 2)
     assert warning in result.warnings
-    assert [found.text for found in (await world.state()).findings] == [
+    assert [finding.text for finding in (await world.state()).findings] == [
         "The limit is 250 bar.",
         "It was 230 bar.",
     ]
@@ -113,7 +113,7 @@ async def test_who_takes_over_adds_to_what_was_found() -> None:
     assert (result.status, result.warnings) == ("done", ("PROFILE_REDUCED",))
     state = await world.state()
     assert state.profile == "doc_reader"
-    assert [found.text for found in state.findings] == ["The limit is 250 bar.", "The limit is 230 bar."]
+    assert [finding.text for finding in state.findings] == ["The limit is 250 bar.", "The limit is 230 bar."]
 
 
 async def test_a_report_that_is_none_can_be_asked_for_again() -> None:
@@ -127,8 +127,8 @@ async def test_statements_without_a_proof_are_told_of() -> None:
     world = await stored_child(CountedModel(READY, made_up))
     result = await world.take()
     assert result.warnings == ("PROOF_MISSING",)
-    (found,) = (await world.state()).findings
-    assert (found.proofs, found.confidence) == ((), 0.0)
+    (finding,) = (await world.state()).findings
+    assert (finding.proofs, finding.confidence) == ((), 0.0)
 
 
 async def test_nothing_found_is_no_failure_and_costs_no_report() -> None:

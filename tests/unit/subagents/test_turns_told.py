@@ -98,8 +98,8 @@ async def test_readers_see_counts_and_tools_and_no_text() -> None:
     assert world.events("STATUS")[-1].data | {"status": "done", "findings": 1, "proved": 1} == (
         world.events("STATUS")[-1].data
     )
-    said = "".join(event.model_dump_json() for event in world.events())
-    assert not any(text in said for text in (*PRESSURE.values(), FILTER, SECRET, "250 bar"))
+    events_json = "".join(event.model_dump_json() for event in world.events())
+    assert not any(text in events_json for text in (*PRESSURE.values(), FILTER, SECRET, "250 bar"))
 
 
 async def test_an_event_that_cannot_be_written_costs_no_turn() -> None:

@@ -51,25 +51,27 @@ async def ask(services: Services, run_children: RunChildren, **body: Any) -> tup
     assert view.answer is not None
     (message,) = (await read_messages(view.thread_id, ANNA, services, 5)).messages
     assert message.answer == view.answer
-    shown = "".join(event.data["text"] for event in events if event.name == "TOKEN")
-    assert shown == view.answer.text
+    streamed_text = "".join(event.data["text"] for event in events if event.name == "TOKEN")
+    assert streamed_text == view.answer.text
     return view, events
 
 
 async def unsure(answer: str = ABSTAINS, **settings: Any) -> Services:
     """Return services whose documents fit no question well, with a web search."""
-    made = await corpus_services(
+    services = await corpus_services(
         Model(plan(), answer=answer), settings=fake_settings(max_retrieval_attempts=1, **settings)
     )
-    return replace(made, web_search=Web())
+    return replace(services, web_search=Web())
 
 
 @pytest.mark.parametrize("abstains", [True, False])
 async def test_the_web_is_told_below_the_answer_and_never_as_one_of_the_documents(*, abstains: bool) -> None:
     proved = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     services = await unsure(ABSTAINS if abstains else proved)
-    found = state(findings=[web_claim("Pumps run at 16 bar.", "https://a.example/p")], profile="web_verifier")
-    view, _ = await ask(services, leaving(found))
+    web_state = state(
+        findings=[web_claim("Pumps run at 16 bar.", "https://a.example/p")], profile="web_verifier"
+    )
+    view, _ = await ask(services, leaving(web_state))
     assert view.answer is not None
     before, _, outside = view.answer.text.partition(WEB)
     assert "16 bar" not in before
@@ -84,10 +86,10 @@ async def test_a_warning_stands_in_the_answer_and_in_the_stream() -> None:
     services = replace(await unsure(), web_search=None)
     view, events = await ask(services, leaving(late))
     assert view.answer is not None
-    told = "Evidence finder: It ran out of time. What it had found by then was used."
-    assert view.answer.warnings == (told,)
-    assert told not in view.answer.text
-    assert told in [event.data.get("text") for event in events if event.data.get("state") == "warning"]
+    warning = "Evidence finder: It ran out of time. What it had found by then was used."
+    assert view.answer.warnings == (warning,)
+    assert warning not in view.answer.text
+    assert warning in [event.data.get("text") for event in events if event.data.get("state") == "warning"]
 
 
 async def test_deeper_work_that_is_asked_for_reaches_the_policy() -> None:
@@ -96,14 +98,14 @@ async def test_deeper_work_that_is_asked_for_reaches_the_policy() -> None:
         "high_confidence_no_delegate_top_score": 1.0,
         "low_score_spread_ambiguity": 0.0,
     }
-    found = leaving(state(findings=[claim("C")]))
-    _, plain = await ask(await unsure(**sure), found, deep=False)
-    view, deep = await ask(await unsure(**sure), found, deep=True)
+    run_children = leaving(state(findings=[claim("C")]))
+    _, plain = await ask(await unsure(**sure), run_children, deep=False)
+    view, deep = await ask(await unsure(**sure), run_children, deep=True)
     assert [codes(events) for events in (plain, deep)] == [["NO_TRIGGER"], ["DEEP_MODE_REQUESTED"]]
     assert view.sub_agents[0].reasons == ("Deeper work was asked for.",)
 
 
 def codes(events: list[RunEvent]) -> list[str]:
-    (told,) = [event.data for event in events if event.data.get("state") == "delegation"]
-    found: list[str] = told["reason_codes"]
-    return found
+    (decision,) = [event.data for event in events if event.data.get("state") == "delegation"]
+    reason_codes: list[str] = decision["reason_codes"]
+    return reason_codes
