@@ -40,24 +40,24 @@ def tables(tmp_path: Path) -> tuple[Table, ...]:
 
 
 def test_hints_stand_in_the_card_and_their_queries_run(tables: tuple[Table, ...], tmp_path: Path) -> None:
-    found, notes = with_hints(tables, HINTS, "sales.xlsx")
+    hinted_tables, notes = with_hints(tables, HINTS, "sales.xlsx")
     assert notes == []
-    text = card(found[0], 500, token_counter(None))
-    for said in ("pump division", "Umsatz", "Without tax", "income", "far is each region"):
-        assert said in text
-    named = with_names("doc", found)
-    assert Table.from_stored(named[0].model_dump_json()) == named[0]
+    text = card(hinted_tables[0], 500, token_counter(None))
+    for phrase in ("pump division", "Umsatz", "Without tax", "income", "far is each region"):
+        assert phrase in text
+    named_tables = with_names("doc", hinted_tables)
+    assert Table.from_stored(named_tables[0].model_dump_json()) == named_tables[0]
     with sqlite3.connect(tmp_path / DATABASE) as connection:
-        for table in found:
+        for table in hinted_tables:
             connection.execute(
                 f'CREATE TEMP VIEW "{sql_name("doc", table)}" AS SELECT * FROM {table.stored_name}'
             )
-        results = [connection.execute(one.sql).fetchall() for one in named[0].approved]
+        results = [connection.execute(one.sql).fetchall() for one in named_tables[0].approved]
     assert results == [[(120,)], [("North", 0), ("South", 0)]]
 
 
 @pytest.mark.parametrize(
-    ("hints", "line", "said"),
+    ("hints", "line", "message"),
     [
         ("tables:\n  - table: Costs\n", 2, "no table 'Costs' (Sales, Plan)"),
         ("tables:\n  - description: Sold.\n", 2, "`table` is required"),
@@ -82,16 +82,20 @@ def test_hints_stand_in_the_card_and_their_queries_run(tables: tuple[Table, ...]
     ],
 )
 def test_a_slip_is_named_with_its_line_and_costs_no_table(
-    tables: tuple[Table, ...], hints: str, line: int, said: str
+    tables: tuple[Table, ...], hints: str, line: int, message: str
 ) -> None:
-    found, notes = with_hints(tables, hints, "sales.xlsx")
-    assert [table.columns for table in found] == [table.columns for table in tables]
+    hinted_tables, notes = with_hints(tables, hints, "sales.xlsx")
+    assert [table.columns for table in hinted_tables] == [table.columns for table in tables]
     assert notes[0].startswith(f"sales.xlsx.tables.yaml, line {line}: ")
-    assert said in notes[0]
+    assert message in notes[0]
 
 
 def test_the_rest_of_wrong_hints_holds(tables: tuple[Table, ...]) -> None:
     wrong = HINTS.replace("Revenue:", "Income:")
-    found, notes = with_hints(tables, wrong, "sales.xlsx")
-    assert (len(notes), found[0].synonyms, len(found[0].approved)) == (1, ("turnover", "Umsatz"), 2)
-    assert json.loads(found[0].model_dump_json())["description"]
+    hinted_tables, notes = with_hints(tables, wrong, "sales.xlsx")
+    assert (len(notes), hinted_tables[0].synonyms, len(hinted_tables[0].approved)) == (
+        1,
+        ("turnover", "Umsatz"),
+        2,
+    )
+    assert json.loads(hinted_tables[0].model_dump_json())["description"]

@@ -96,8 +96,8 @@ def test_lines_and_cells_as_written_are_kept(tmp_path: Path) -> None:
 def test_german_dates_are_kept_as_written(tmp_path: Path) -> None:
     only(csv_file(tmp_path, "a;Bezahlt am\nx;26.02.2025\ny;\n"), tmp_path / "out")
     with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
-        kept = connection.execute("SELECT bezahlt_am, bezahlt_am__raw FROM t1").fetchall()
-    assert kept[0] == ("2025-02-26", "26.02.2025")
+        cells = connection.execute("SELECT bezahlt_am, bezahlt_am__raw FROM t1").fetchall()
+    assert cells[0] == ("2025-02-26", "26.02.2025")
 
 
 def test_a_german_file_is_read_as_one(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_german_file_is_read_as_one(tmp_path: Path) -> None:
 
 def test_a_header_of_two_lines_becomes_one(tmp_path: Path) -> None:
     rows = [["", "2023", "", "2024", ""], ["Region", "Q1", "Q2", "Q1", "Q2"], ["North", 1, 2, 3, 4]]
-    table, found = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    table, loaded_rows = only(xlsx_file(tmp_path, rows), tmp_path / "out")
     assert [column.label for column in table.columns] == [
         "Region",
         "2023 Q1",
@@ -117,7 +117,7 @@ def test_a_header_of_two_lines_becomes_one(tmp_path: Path) -> None:
         "2024 Q1",
         "2024 Q2",
     ]
-    assert found == [("North", 1, 2, 3, 4)]
+    assert loaded_rows == [("North", 1, 2, 3, 4)]
 
 
 def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
         [],
         ["Source: controlling"],
     ]
-    table, found = only(xlsx_file(tmp_path, rows), tmp_path / "out")
-    assert (table.title, found) == ("Revenue by region", [("North", 1), ("South", 2)])
+    table, loaded_rows = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert (table.title, loaded_rows) == ("Revenue by region", [("North", 1), ("South", 2)])
     assert [(total.line, total.label) for total in table.totals] == [(6, "Total")]
 
 
@@ -166,8 +166,8 @@ def test_a_currency_format_makes_a_column_of_money(tmp_path: Path, number_format
         sheet[place].number_format = number_format
     path = tmp_path / "a.xlsx"
     book.save(path)
-    table, found = only(path, tmp_path / "out")
-    assert (table.columns[1].unit, [value for _, value in found]) == (unit, [1200.5, -80, 0])
+    table, loaded_rows = only(path, tmp_path / "out")
+    assert (table.columns[1].unit, [value for _, value in loaded_rows]) == (unit, [1200.5, -80, 0])
 
 
 REGIONS = """Region,Revenue
@@ -182,8 +182,8 @@ Gesamtsumme,220
 
 
 def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
-    table, found = only(csv_file(tmp_path, REGIONS), tmp_path / "out")
-    assert sum(value for _, value in found) == 220
+    table, loaded_rows = only(csv_file(tmp_path, REGIONS), tmp_path / "out")
+    assert sum(value for _, value in loaded_rows) == 220
     assert [total.label for total in table.totals] == [
         "Total EMEA",
         "Total Americas",
@@ -224,11 +224,11 @@ def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
     ],
 )
 def test_totals_are_told_by_their_words_and_by_arithmetic(tmp_path: Path, text: str, left: float) -> None:
-    table, found = only(csv_file(tmp_path, text), tmp_path / "out")
+    table, loaded_rows = only(csv_file(tmp_path, text), tmp_path / "out")
     column = next(
         place for place, one in enumerate(table.columns) if one.kind != "text" and one.name != "year"
     )
-    assert round(sum(row[column] for row in found), 6) == left
+    assert round(sum(row[column] for row in loaded_rows), 6) == left
 
 
 def test_the_card_names_the_totals(tmp_path: Path) -> None:
@@ -314,13 +314,13 @@ def test_messy_files_load_or_fail_with_a_reason(seed: int, tmp_path: Path) -> No
         if number % 10 == 0:
             path = xlsx_file(tmp_path, rows)
         else:
-            written = io.StringIO()
-            csv.writer(written, delimiter=chance.choice(",;\t|")).writerows(rows)
+            buffer = io.StringIO()
+            csv.writer(buffer, delimiter=chance.choice(",;\t|")).writerows(rows)
             encoding = chance.choice(["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-            path = csv_file(tmp_path, written.getvalue().encode(encoding, "replace"))
+            path = csv_file(tmp_path, buffer.getvalue().encode(encoding, "replace"))
         with suppress(BadDocumentError):  # refused with a reason
-            for table, found in loaded(path, tmp_path / f"out-{number}"):
-                assert len(found) == table.row_count
+            for table, loaded_rows in loaded(path, tmp_path / f"out-{number}"):
+                assert len(loaded_rows) == table.row_count
 
 
 def test_a_large_table_is_kept_whole_and_its_first_rows_become_passages(tmp_path: Path) -> None:
@@ -340,8 +340,8 @@ def test_a_large_table_is_kept_whole_and_its_first_rows_become_passages(tmp_path
     catalog = TableCatalog.from_stored((folder / CATALOG).read_bytes())
     assert catalog.tables[0].row_count == 400
     assert catalog.size_bytes == (folder / DATABASE).stat().st_size
-    shown = sum(chunk.text.count("x") for chunk in parsed.chunks if chunk.kind != "card")
-    assert MAX_TEXT_CHARS <= shown < MAX_TEXT_CHARS + 10_000
+    passage_chars = sum(chunk.text.count("x") for chunk in parsed.chunks if chunk.kind != "card")
+    assert MAX_TEXT_CHARS <= passage_chars < MAX_TEXT_CHARS + 10_000
     assert any("of the 401 rows of 'sales'" in warning for warning in parsed.warnings)
 
 

@@ -48,7 +48,7 @@ def test_comments_are_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "limit"),
+    ("limit_clause", "limit"),
     [
         ("", MAX_ROWS + 1),
         (" LIMIT 1", 1),
@@ -57,8 +57,8 @@ def test_comments_are_dropped() -> None:
         (f" LIMIT {MAX_ROWS + 2}", MAX_ROWS + 1),
     ],
 )
-def test_one_row_more_than_is_fetched_shows_that_there_are_more(given: str, limit: int) -> None:
-    assert allow(f"SELECT region FROM sales{given}").sql == f"SELECT region FROM sales LIMIT {limit}"
+def test_one_row_more_than_is_fetched_shows_that_there_are_more(limit_clause: str, limit: int) -> None:
+    assert allow(f"SELECT region FROM sales{limit_clause}").sql == f"SELECT region FROM sales LIMIT {limit}"
 
 
 @pytest.mark.parametrize("limit", ["1 + 1", "-1", "2.5"])
@@ -184,7 +184,9 @@ def test_long_names_are_cut_in_refusals() -> None:
 
 def test_long_lists_of_columns_and_long_errors_are_cut_in_refusals() -> None:
     wide = QueryTable(name="wide", stored_name="t", title="Wide", columns=tuple("abcdefghi" * 100))
-    shown = ", ".join(wide.columns)[:600]
-    assert refusal("SELECT nothing FROM wide", {"wide": ("f0", wide)}).endswith(f"Columns: wide: {shown}.")
-    told = refusal(f"SELECT region FROM sales WHERE {'c' * 250} = 1")
-    assert len(told.partition("ambiguous: ")[2].partition(" Columns: ")[0]) == 200
+    column_list = ", ".join(wide.columns)[:600]
+    assert refusal("SELECT nothing FROM wide", {"wide": ("f0", wide)}).endswith(
+        f"Columns: wide: {column_list}."
+    )
+    message = refusal(f"SELECT region FROM sales WHERE {'c' * 250} = 1")
+    assert len(message.partition("ambiguous: ")[2].partition(" Columns: ")[0]) == 200

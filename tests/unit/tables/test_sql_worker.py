@@ -54,7 +54,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[QueryFile, ...]:
     )
 
 
-def asked(sql: str, files: tuple[QueryFile, ...]) -> QueryResult:
+def run_query(sql: str, files: tuple[QueryFile, ...]) -> QueryResult:
     reply = answer(QueryJob(target=Path("unused"), sql=sql, files=files))
     assert reply.result is not None, reply.refusal
     return reply.result
@@ -67,11 +67,11 @@ def refused(sql: str, files: tuple[QueryFile, ...]) -> QueryRefusal:
 
 
 def test_a_difference_does_not_end_in_noise(files: tuple[QueryFile, ...]) -> None:
-    assert asked("select sum(revenue) - 187.9 as more from sales", files).rows == ((22.1,),)
+    assert run_query("select sum(revenue) - 187.9 as more from sales", files).rows == ((22.1,),)
 
 
 def test_a_sum_comes_with_its_words_and_its_lines(files: tuple[QueryFile, ...]) -> None:
-    result = asked("select Sum(revenue) as total from Sales where region = 'North'", files)
+    result = run_query("select Sum(revenue) as total from Sales where region = 'North'", files)
     assert (result.columns, result.rows, result.row_count) == (("total",), ((130.0,),), 1)
     assert result.sql_in_words == "The sum of revenue from “Sales 2024” where region is 'North'."
     assert result.source_rows == (2, 4)
@@ -79,7 +79,7 @@ def test_a_sum_comes_with_its_words_and_its_lines(files: tuple[QueryFile, ...]) 
 
 
 def test_the_best_come_with_their_own_lines(files: tuple[QueryFile, ...]) -> None:
-    result = asked("SELECT region, revenue FROM sales ORDER BY revenue DESC LIMIT 2", files)
+    result = run_query("SELECT region, revenue FROM sales ORDER BY revenue DESC LIMIT 2", files)
     assert result.rows == (("North", 120.5), ("South", 80.0))
     assert result.source_rows == (2, 3)
     assert result.sql_in_words.endswith("sorted by revenue, highest first (the first 2).")
@@ -90,13 +90,13 @@ def test_two_files_are_joined(files: tuple[QueryFile, ...]) -> None:
         "SELECT s.region, SUM(s.revenue) - p.target AS ahead FROM sales s JOIN plan p ON p.region = s.region "
         "GROUP BY s.region, p.target ORDER BY s.region"
     )
-    result = asked(sql, files)
+    result = run_query(sql, files)
     assert result.rows == (("North", 30.0), ("South", -20.0))
     assert result.source_rows == ()
 
 
 def test_columns_of_several_tables_name_theirs(files: tuple[QueryFile, ...]) -> None:
-    result = asked(
+    result = run_query(
         "SELECT ROUND(s.revenue / NULLIF(p.target, 0), 1) FROM sales s JOIN plan p ON p.region = s.region "
         "WHERE NOT s.region IS NULL",
         files,
@@ -112,14 +112,14 @@ def test_parts_of_dates_and_choices_have_words(files: tuple[QueryFile, ...]) -> 
         "SELECT SUM(CASE WHEN LOWER(s.region) = 'north' THEN s.revenue END) FROM sales s "
         "WHERE strftime('%Y', region) <> '2024'"
     )
-    assert asked(sql, files).sql_in_words == (
+    assert run_query(sql, files).sql_in_words == (
         "The sum of revenue where region in lower case is 'north' from “Sales 2024” "
         "where the year of region is not '2024'."
     )
 
 
 @pytest.mark.parametrize(
-    ("shown", "words"),
+    ("expression", "words"),
     [
         (
             "revenue * 100.0 / (SELECT SUM(revenue) FROM sales)",
@@ -135,8 +135,10 @@ def test_parts_of_dates_and_choices_have_words(files: tuple[QueryFile, ...]) -> 
         ("RANK() OVER (ORDER BY revenue DESC)", "RANK() OVER (ORDER BY revenue DESC)"),
     ],
 )
-def test_totals_beside_their_parts_have_words(files: tuple[QueryFile, ...], shown: str, words: str) -> None:
-    assert asked(f"SELECT {shown} FROM sales", files).sql_in_words == f"{words} from “Sales 2024”."
+def test_totals_beside_their_parts_have_words(
+    files: tuple[QueryFile, ...], expression: str, words: str
+) -> None:
+    assert run_query(f"SELECT {expression} FROM sales", files).sql_in_words == f"{words} from “Sales 2024”."
 
 
 def test_a_query_is_said_in_german_too(files: tuple[QueryFile, ...]) -> None:
@@ -144,7 +146,7 @@ def test_a_query_is_said_in_german_too(files: tuple[QueryFile, ...]) -> None:
         "SELECT s.region, SUM(s.revenue), COUNT(*) FROM sales s LEFT JOIN plan p ON p.region = s.region "
         "WHERE s.revenue BETWEEN 1 AND 99 GROUP BY s.region ORDER BY 2 DESC LIMIT 3"
     )
-    assert asked(sql, files).sql_in_german == (
+    assert run_query(sql, files).sql_in_german == (
         "Region von Sales 2024, die Summe von revenue von Sales 2024, die Anzahl der Zeilen aus „Sales 2024“ "
         "verknüpft, auch wo nichts passt, mit „Plan“ über region von Plan ist region von Sales 2024 "
         "mit der Bedingung: revenue von Sales 2024 ist von 1 bis 99 je region von Sales 2024 "
@@ -153,23 +155,23 @@ def test_a_query_is_said_in_german_too(files: tuple[QueryFile, ...]) -> None:
 
 
 def test_a_star_shows_no_hidden_column_but_they_can_be_named(files: tuple[QueryFile, ...]) -> None:
-    assert asked("SELECT * FROM sales", files).columns == ("region", "revenue")
-    assert asked("SELECT _row, revenue__raw FROM sales LIMIT 1", files).rows == ((2, "120,50"),)
+    assert run_query("SELECT * FROM sales", files).columns == ("region", "revenue")
+    assert run_query("SELECT _row, revenue__raw FROM sales LIMIT 1", files).rows == ((2, "120,50"),)
 
 
 @pytest.mark.parametrize("sql", ["SELECT n FROM many", "SELECT n FROM many LIMIT 100000"])
 def test_a_long_result_is_cut_and_says_so(sql: str, files: tuple[QueryFile, ...]) -> None:
-    result = asked(sql, files)
+    result = run_query(sql, files)
     assert (len(result.rows), result.row_count, result.truncated) == (MAX_ROWS, MAX_ROWS, True)
 
 
 def test_an_empty_result_has_its_columns(files: tuple[QueryFile, ...]) -> None:
-    result = asked("SELECT region FROM sales WHERE region = 'West'", files)
+    result = run_query("SELECT region FROM sales WHERE region = 'West'", files)
     assert (result.columns, result.rows, result.row_count) == (("region",), (), 0)
 
 
 def test_a_column_without_a_name_is_called_by_what_it_is(files: tuple[QueryFile, ...]) -> None:
-    assert asked("SELECT COUNT(*), region FROM sales GROUP BY region", files).columns == (
+    assert run_query("SELECT COUNT(*), region FROM sales GROUP BY region", files).columns == (
         "COUNT(*)",
         "region",
     )

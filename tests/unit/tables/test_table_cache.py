@@ -23,11 +23,11 @@ async def stored(folder: Path, *versions: str) -> InMemoryBlobStore:
 async def test_a_file_is_fetched_once(tmp_path: Path) -> None:
     cache, blobs = TableCache(), await stored(tmp_path, "a", "b")
     await cache.fetch(blobs, "a/", tmp_path / "first")
-    gone = InMemoryBlobStore()
-    await cache.fetch(gone, "a/", tmp_path / "second")
+    empty = InMemoryBlobStore()
+    await cache.fetch(empty, "a/", tmp_path / "second")
     assert (tmp_path / "second").read_text() == "a" * 10
     with pytest.raises(NotFoundError):
-        await cache.fetch(gone, "b/", tmp_path / "third")
+        await cache.fetch(empty, "b/", tmp_path / "third")
 
 
 async def test_the_least_used_files_go_when_there_are_too_many(tmp_path: Path) -> None:

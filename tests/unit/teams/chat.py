@@ -79,8 +79,12 @@ class Chat:
 
     def message(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> BotMessage:
         """Return a message with a new id."""
-        known = {"activity_id": f"activity-{next(self.numbers)}", "conversation": PERSONAL, "sender": sender}
-        return BotMessage.model_validate({**known, "text": text, **fields})
+        defaults = {
+            "activity_id": f"activity-{next(self.numbers)}",
+            "conversation": PERSONAL,
+            "sender": sender,
+        }
+        return BotMessage.model_validate({**defaults, "text": text, **fields})
 
     async def write(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> list[Said]:
         """Send a message to the bot, and return the bot's messages."""
@@ -94,12 +98,12 @@ class Chat:
         it waits for days.
         """
         before = len(self.outbox.said)
-        known = set(self.orchestrations.started)
+        earlier_ids = set(self.orchestrations.started)
         await handle(activity, self.services, self.orchestrations)
-        for instance_id in [one for one in self.orchestrations.started if one not in known]:
-            name, given = self.orchestrations.started[instance_id]
+        for instance_id in [one for one in self.orchestrations.started if one not in earlier_ids]:
+            name, payload = self.orchestrations.started[instance_id]
             if name == "reply_in_channel":
-                await self.reply(ReplyStep.model_validate(given))
+                await self.reply(ReplyStep.model_validate(payload))
         return self.outbox.said[before:]
 
     async def reply(self, step: ReplyStep) -> ReplyStep:
@@ -113,8 +117,12 @@ class Chat:
         return step
 
     async def rate(self, message_id: str, thumb: str, sender: BotSender = ANNA) -> Any:
-        said = {"activity_id": f"activity-{next(self.numbers)}", "conversation": PERSONAL, "sender": sender}
-        feedback = BotFeedback.model_validate({**said, "message_id": message_id, "thumb": thumb})
+        defaults = {
+            "activity_id": f"activity-{next(self.numbers)}",
+            "conversation": PERSONAL,
+            "sender": sender,
+        }
+        feedback = BotFeedback.model_validate({**defaults, "message_id": message_id, "thumb": thumb})
         return await handle(feedback, self.services, self.orchestrations)
 
     async def join(self, conversation: BotConversation = PERSONAL, *, is_us: bool = True) -> list[Said]:

@@ -32,8 +32,8 @@ async def agent_of_last(bot: Chat) -> str | None:
 
 
 async def test_a_message_that_begins_with_its_name_asks_an_agent(bot: Chat) -> None:
-    (said,) = await bot.write(f"Pumps: {QUESTION}")
-    assert said.reply.text.startswith(ANSWERED)
+    (message,) = await bot.write(f"Pumps: {QUESTION}")
+    assert message.reply.text.startswith(ANSWERED)
     assert await agent_of_last(bot) == "pumps"
     await bot.write(QUESTION)
     assert await agent_of_last(bot) is None
@@ -43,8 +43,8 @@ async def test_a_message_that_begins_with_its_name_asks_an_agent(bot: Chat) -> N
 async def test_each_sample_agent_answers(agent: str) -> None:
     model = Model(plan(), answer="<answer>It runs at 15 bar.") if agent == "librarian" else None
     bot = await chat(model, agents_folder="samples/agents")
-    (said,) = await bot.write(f"{agent}: {QUESTION}")
-    assert said.reply.text.startswith(ANSWERED)
+    (message,) = await bot.write(f"{agent}: {QUESTION}")
+    assert message.reply.text.startswith(ANSWERED)
     assert await agent_of_last(bot) == agent
 
 
@@ -61,9 +61,9 @@ async def test_where_several_read_along_only_agents_for_everybody_are_asked(bot:
 
 
 async def test_the_help_names_the_agents_of_the_sender(bot: Chat) -> None:
-    (said,) = await bot.write("/help")
-    assert "**pumps:** Helps with \\*pumps\\*" in said.reply.text
-    (said,) = await bot.write("/help", BEN)
-    assert "**everybody:**" in said.reply.text
-    assert "**pumps:**" not in said.reply.text
+    (message,) = await bot.write("/help")
+    assert "**pumps:** Helps with \\*pumps\\*" in message.reply.text
+    (message,) = await bot.write("/help", BEN)
+    assert "**everybody:**" in message.reply.text
+    assert "**pumps:**" not in message.reply.text
     assert "agent" not in (await (await chat()).write("/help"))[0].reply.text

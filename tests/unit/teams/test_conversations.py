@@ -16,20 +16,20 @@ from tests.world import Model, plan
 
 async def test_a_question_is_answered_with_its_source() -> None:
     bot = await chat()
-    (said,) = await bot.write(QUESTION)
-    assert ANSWERED in said.reply.text
-    assert [cited.abstract for cited in said.reply.citations] == ["The pump runs at 15 bar."]
-    assert said.reply.is_generated
-    assert said.reply.can_be_rated
-    assert said.reply_to == "activity-1"
+    (message,) = await bot.write(QUESTION)
+    assert ANSWERED in message.reply.text
+    assert [cited.abstract for cited in message.reply.citations] == ["The pump runs at 15 bar."]
+    assert message.reply.is_generated
+    assert message.reply.can_be_rated
+    assert message.reply_to == "activity-1"
 
 
 async def test_people_see_the_steps_of_the_plan_and_then_the_text_as_it_grows() -> None:
     cited = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     bot = await chat(Model(plan(), answer=f"{cited}\n\nSo it says.\n\nNothing else is known."))
-    (said,) = await bot.write(QUESTION)
-    assert said.lines[:2] == ["Reading your question …", "Step 1 of 2: Known"]
-    grown = "".join(said.pieces)
+    (message,) = await bot.write(QUESTION)
+    assert message.lines[:2] == ["Reading your question …", "Step 1 of 2: Known"]
+    grown = "".join(message.pieces)
     assert grown.startswith(ANSWERED)
     assert "So it says.\n" in grown
     assert "Nothing else" not in grown  # this line is complete only at the end of the answer
@@ -64,8 +64,8 @@ async def test_what_was_said_stays_in_the_thread_until_a_new_one_begins() -> Non
     thread = await bot.services.threads.get("anna", first.thread_id or "")
     assert thread is not None
     assert thread.turn_count == 2
-    (said,) = await bot.write("/new")
-    assert "new conversation" in said.reply.text
+    (message,) = await bot.write("/new")
+    assert "new conversation" in message.reply.text
     await bot.write(QUESTION)
     assert (await bot.turn()).thread_id not in (None, first.thread_id)
 
@@ -76,32 +76,32 @@ async def test_a_thread_that_was_deleted_elsewhere_gives_way_to_a_new_one() -> N
 
     bot = await chat()
     await bot.write(QUESTION)
-    gone = (await bot.turn()).thread_id or ""
-    await delete_thread(gone, UserContext(user_id="anna"), bot.services)
-    (said,) = await bot.write(QUESTION)
-    assert ANSWERED in said.reply.text
-    assert (await bot.turn()).thread_id != gone
+    deleted_id = (await bot.turn()).thread_id or ""
+    await delete_thread(deleted_id, UserContext(user_id="anna"), bot.services)
+    (message,) = await bot.write(QUESTION)
+    assert ANSWERED in message.reply.text
+    assert (await bot.turn()).thread_id != deleted_id
 
 
 @pytest.mark.parametrize("text", ["/help", "help", "Hilfe!", " /HILFE "])
 async def test_help_is_a_command_in_words_too(text: str) -> None:
     bot = await chat()
-    (said,) = await bot.write(text)
-    assert "/sources" in said.reply.text
-    assert not said.reply.can_be_rated
+    (message,) = await bot.write(text)
+    assert "/sources" in message.reply.text
+    assert not message.reply.can_be_rated
 
 
 async def test_a_command_may_be_a_button() -> None:
     bot = await chat()
-    (said,) = await bot.press(ButtonCommand(command="/sources"))
-    assert "no answer with sources" in said.reply.text
+    (message,) = await bot.press(ButtonCommand(command="/sources"))
+    assert "no answer with sources" in message.reply.text
 
 
 async def test_fixed_texts_are_in_the_persons_language() -> None:
     bot = await chat()
     german = PERSONAL.model_copy(update={"locale": "de-DE"})
-    (said,) = await bot.write("/quellen", conversation=german)
-    assert "noch keine Antwort" in said.reply.text
+    (message,) = await bot.write("/quellen", conversation=german)
+    assert "noch keine Antwort" in message.reply.text
 
 
 @pytest.mark.parametrize("text", ["/delete", "/forget everything", "/new and what is the pressure?"])
@@ -110,42 +110,42 @@ async def test_what_is_no_command_as_it_stands_does_nothing_and_says_so(text: st
     await bot.write(QUESTION)
     thread_id = (await bot.turn()).thread_id
     bot.orchestrations.started.clear()
-    (said,) = await bot.write(text)
+    (message,) = await bot.write(text)
     assert (await bot.turn()).thread_id == thread_id
-    assert "/help" in said.reply.text
+    assert "/help" in message.reply.text
     assert [name for name, _ in bot.orchestrations.started.values()] == ["reply_in_channel"]
 
 
 @pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "???"])
 async def test_what_has_no_words_costs_no_run(text: str) -> None:
     bot = await chat()
-    (said,) = await bot.write(text)
-    assert "in words" in said.reply.text
+    (message,) = await bot.write(text)
+    assert "in words" in message.reply.text
     assert [name for name, _ in bot.orchestrations.started.values()] == ["reply_in_channel"]
 
 
 async def test_the_sources_of_the_last_answer_can_be_seen() -> None:
     bot = await chat()
     await bot.write(QUESTION)
-    (said,) = await bot.write("/sources")
-    assert "manual" in said.reply.text
-    assert "[1]" in said.reply.text
-    assert [cited.abstract for cited in said.reply.citations] == ["The pump runs at 15 bar."]
+    (message,) = await bot.write("/sources")
+    assert "manual" in message.reply.text
+    assert "[1]" in message.reply.text
+    assert [cited.abstract for cited in message.reply.citations] == ["The pump runs at 15 bar."]
 
 
 async def test_forgetting_deletes_the_thread_and_what_is_remembered() -> None:
     bot = await chat()
     await bot.write(QUESTION)
     thread_id = (await bot.turn()).thread_id or ""
-    (said,) = await bot.write("/forget")
-    assert "deleted" in said.reply.text
+    (message,) = await bot.write("/forget")
+    assert "deleted" in message.reply.text
     thread = await bot.services.threads.get("anna", thread_id)
     assert thread is not None
     assert thread.is_deleted
     assert await bot.services.threads.forgotten_until("anna") is not None
     assert (bot.turns.turns, bot.turns.messages) == ({}, {})
-    (said,) = await bot.write("/sources")
-    assert "no answer with sources" in said.reply.text
+    (message,) = await bot.write("/sources")
+    assert "no answer with sources" in message.reply.text
 
 
 async def test_a_thumb_is_stored_with_the_run() -> None:
@@ -184,9 +184,9 @@ async def test_a_thumb_of_somebody_else_or_on_something_else_changes_nothing(
 
 async def test_an_error_is_told_without_its_words() -> None:
     bot = await chat(Model(plan(), answer=AuthenticationError("model-host.internal says 401")))
-    (said,) = await bot.write(QUESTION)
-    assert "internal" not in said.reply.text
-    assert said.reply.text
+    (message,) = await bot.write(QUESTION)
+    assert "internal" not in message.reply.text
+    assert message.reply.text
 
 
 async def test_a_service_that_is_down_is_told_of_after_two_more_tries(
@@ -197,13 +197,13 @@ async def test_a_service_that_is_down_is_told_of_after_two_more_tries(
 
     bot = await chat()
     monkeypatch.setattr(Services, "ensure_prepared", fail)
-    (said,) = await bot.write(QUESTION)
+    (message,) = await bot.write(QUESTION)
     assert [step.attempt for step in bot.steps] == [1, 2, 0, 0]
-    assert "cannot be reached" in said.reply.text
-    assert "internal" not in said.reply.text
+    assert "cannot be reached" in message.reply.text
+    assert "internal" not in message.reply.text
     monkeypatch.undo()
-    (said,) = await bot.write(QUESTION)
-    assert ANSWERED in said.reply.text
+    (message,) = await bot.write(QUESTION)
+    assert ANSWERED in message.reply.text
 
 
 async def test_a_defect_is_told_with_a_reference_alone() -> None:
@@ -224,14 +224,14 @@ async def test_who_asks_too_much_at_once_is_told_to_wait() -> None:
     bot = await chat(rate_limit_per_minute=1)
     await bot.write(QUESTION)
     await bot.write(QUESTION)
-    (said,) = await bot.write(QUESTION)
-    assert "wait a moment" in said.reply.text
+    (message,) = await bot.write(QUESTION)
+    assert "wait a moment" in message.reply.text
 
 
 async def test_a_question_that_is_too_long_is_told_so() -> None:
     bot = await chat(max_question_chars=50)
-    (said,) = await bot.write("why " * 50)
-    assert "too long" in said.reply.text
+    (message,) = await bot.write("why " * 50)
+    assert "too long" in message.reply.text
 
 
 async def test_without_a_bot_nothing_is_taken_down() -> None:
@@ -246,9 +246,9 @@ async def test_small_talk_is_answered_and_leaves_the_sources_of_the_answer_befor
     await bot.write(QUESTION)
     talk = plan(query_type="CONVERSATION", reply="You're welcome.", search_queries=(), todo=())
     bot.services.chat_model = Model(talk).chat_model()
-    (said,) = await bot.write("Thank you!")
-    assert said.reply.text == "You're welcome."
+    (message,) = await bot.write("Thank you!")
+    assert message.reply.text == "You're welcome."
     (sources,) = await bot.write("/sources")
     assert len(sources.reply.citations) == 1
-    (said,) = await bot.write("Hello", conversation=GROUP)
-    assert said.reply.text == "You're welcome.", "no note on which documents were read: none were"
+    (message,) = await bot.write("Hello", conversation=GROUP)
+    assert message.reply.text == "You're welcome.", "no note on which documents were read: none were"

@@ -41,18 +41,18 @@ async def put_state(bot: Chat, doc_id: str, status: DocumentStatus, **fields: st
         **fields,
     )
     documents = bot.services.documents
-    known = await documents.get(doc_id)
-    if known is None:
+    existing = await documents.get(doc_id)
+    if existing is None:
         await documents.create(state)
     else:
-        await documents.replace(known.model_copy(update={"status": status, **fields}))
+        await documents.replace(existing.model_copy(update={"status": status, **fields}))
 
 
 async def test_a_file_becomes_the_persons_document_and_is_told_of_when_it_is_read() -> None:
     bot = await with_state("ready")
-    taken, ready = await bot.write(attachments=(MANUAL,))
+    receipt, ready = await bot.write(attachments=(MANUAL,))
     assert bot.stored == ["anna/manual.pdf"]
-    assert "reading **manual.pdf**" in taken.reply.text
+    assert "reading **manual.pdf**" in receipt.reply.text
     assert "have read **manual.pdf**" in ready.reply.text
     assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
 
@@ -95,7 +95,7 @@ async def _content(name: str) -> AsyncIterator[bytes]:
     yield f"# {name}".encode()
 
 
-def kept(bot: Chat) -> dict[str, bytes]:
+def documents_of(bot: Chat) -> dict[str, bytes]:
     """Return the content of Anna's documents by file name."""
     assert isinstance(bot.services.blobs, InMemoryBlobStore)
     blobs = bot.services.blobs.containers[DOCUMENTS].items()
@@ -106,22 +106,22 @@ def kept(bot: Chat) -> dict[str, bytes]:
 @pytest.mark.parametrize("command", ["/keep", "keep", "/behalten", "/KEEP **Plan.md**"])
 async def test_a_file_that_is_kept_becomes_a_document_of_the_person(command: str) -> None:
     bot = await with_files("plan.md")
-    (said,) = await bot.write(command)
-    assert "**plan.md** is now one of your documents" in said.reply.text
-    assert kept(bot) == {"plan.md": b"# plan.md"}
-    (said,) = await bot.write(command)
-    assert "already called **plan.md**" in said.reply.text
+    (message,) = await bot.write(command)
+    assert "**plan.md** is now one of your documents" in message.reply.text
+    assert documents_of(bot) == {"plan.md": b"# plan.md"}
+    (message,) = await bot.write(command)
+    assert "already called **plan.md**" in message.reply.text
 
 
 async def test_of_several_files_the_named_one_is_kept() -> None:
     bot = await with_files("plan.md", "site map.md")
-    (said,) = await bot.write("/keep")
-    assert "Write /keep and its name: plan.md, site map.md" in said.reply.text
-    (said,) = await bot.write("/keep atlas.md")
-    assert "plan.md, site map.md" in said.reply.text
-    assert kept(bot) == {}
+    (message,) = await bot.write("/keep")
+    assert "Write /keep and its name: plan.md, site map.md" in message.reply.text
+    (message,) = await bot.write("/keep atlas.md")
+    assert "plan.md, site map.md" in message.reply.text
+    assert documents_of(bot) == {}
     await bot.write("/keep site map.md")
-    assert list(kept(bot)) == ["site map.md"]
+    assert list(documents_of(bot)) == ["site map.md"]
 
 
 async def test_without_a_file_there_is_nothing_to_keep() -> None:
@@ -135,8 +135,8 @@ async def test_without_a_file_there_is_nothing_to_keep() -> None:
 
 async def test_a_question_that_comes_with_a_file_is_answered_from_it() -> None:
     bot = await with_state("ready")
-    *_, said = await bot.write(QUESTION, attachments=(MANUAL,))
-    assert ANSWERED in said.reply.text
+    *_, message = await bot.write(QUESTION, attachments=(MANUAL,))
+    assert ANSWERED in message.reply.text
     (run_id,) = [key for key, (name, _) in bot.orchestrations.started.items() if name == "answer_question"]
     from shared.runs.run_files import RunFiles
 
@@ -145,12 +145,12 @@ async def test_a_question_that_comes_with_a_file_is_answered_from_it() -> None:
 
 async def test_a_file_that_takes_long_is_looked_at_again_and_again_with_pauses() -> None:
     bot = await with_state("embedding")
-    taken, slow = await bot.write(attachments=(MANUAL,))
+    receipt, slow = await bot.write(attachments=(MANUAL,))
     looks = [step for step in bot.steps if step.kind == "look_at_files"]
     assert len(looks) == 61
     assert looks[0].delay_s == 2.0
     assert max(step.delay_s for step in looks) == 15.0
-    assert "reading" in taken.reply.text
+    assert "reading" in receipt.reply.text
     assert "takes longer" in slow.reply.text
 
 
@@ -164,8 +164,8 @@ async def test_a_file_that_is_read_does_not_wait_for_a_slow_one_to_be_told_of() 
 
 async def test_a_file_that_cannot_be_read_is_told_with_its_reason() -> None:
     bot = await with_state("failed", reason="The file is encrypted.")
-    _, said = await bot.write(QUESTION, attachments=(MANUAL,))
-    assert "The file is encrypted." in said.reply.text
+    _, message = await bot.write(QUESTION, attachments=(MANUAL,))
+    assert "The file is encrypted." in message.reply.text
     assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
 
 
@@ -173,16 +173,16 @@ async def test_a_german_is_told_in_german_why_a_file_cannot_be_read() -> None:
     bot = await with_state("failed", reason="The file is encrypted.", failure="encrypted")
     bot.refused = {"notes.txt": BadDocumentError("The file is empty (0 bytes).", failure="empty")}
     german = PERSONAL.model_copy(update={"locale": "de-DE"})
-    taken, said = await bot.write(attachments=(NOTES, MANUAL), conversation=german)
-    assert "Die Datei ist leer." in taken.reply.text
-    assert "mit einem Kennwort geschützt" in said.reply.text
+    receipt, message = await bot.write(attachments=(NOTES, MANUAL), conversation=german)
+    assert "Die Datei ist leer." in receipt.reply.text
+    assert "mit einem Kennwort geschützt" in message.reply.text
 
 
 async def test_files_that_are_refused_do_not_keep_the_others() -> None:
     bot = await with_state("ready")
     bot.refused = {"notes.txt": BadDocumentError("It is no text.")}
-    taken, ready = await bot.write(attachments=(NOTES, MANUAL))
-    assert "**notes.txt**: It is no text." in taken.reply.text
+    receipt, ready = await bot.write(attachments=(NOTES, MANUAL))
+    assert "**notes.txt**: It is no text." in receipt.reply.text
     assert bot.stored == ["anna/manual.pdf"]
     assert "manual.pdf" in ready.reply.text
 
@@ -190,16 +190,16 @@ async def test_files_that_are_refused_do_not_keep_the_others() -> None:
 async def test_a_file_that_cannot_be_had_is_tried_again_once() -> None:
     bot = await chat()
     bot.refused = {"notes.txt": DependencyError("files.internal is down")}
-    (said,) = await bot.write(attachments=(NOTES,))
+    (message,) = await bot.write(attachments=(NOTES,))
     assert [(step.kind, step.attempt) for step in bot.steps][1:] == [("store_files", 1), ("end", 0)]
-    assert "cannot be reached" in said.reply.text
-    assert "internal" not in said.reply.text
+    assert "cannot be reached" in message.reply.text
+    assert "internal" not in message.reply.text
 
 
 async def test_no_files_are_taken_where_several_read_along() -> None:
     bot = await chat()
-    (said,) = await bot.write(attachments=(MANUAL,), conversation=GROUP)
-    assert "only in a personal chat" in said.reply.text
+    (message,) = await bot.write(attachments=(MANUAL,), conversation=GROUP)
+    assert "only in a personal chat" in message.reply.text
     assert bot.stored == []
 
 
@@ -212,23 +212,23 @@ async def test_files_that_take_long_to_fetch_are_stored_in_several_steps(
         await put_state(bot, name, "ready")
     bot.refused = {"c.pdf": BadDocumentError("It is no PDF.")}
     others = tuple(MANUAL.model_copy(update={"name": name}) for name in ("c.pdf", "b.pdf"))
-    *taken, told = await bot.write(attachments=(MANUAL, NOTES, *others))
+    *receipts, announcement = await bot.write(attachments=(MANUAL, NOTES, *others))
     assert bot.stored == ["anna/manual.pdf", "anna/notes.txt", "anna/b.pdf"]
-    assert [said.reply.text.count("**") for said in taken] == [2, 2, 2, 2]
+    assert [receipt.reply.text.count("**") for receipt in receipts] == [2, 2, 2, 2]
     assert [step.part for step in bot.steps if step.kind == "store_files"] == [0, 1, 2, 3]
-    assert all(name in told.reply.text for name in ("manual.pdf", "notes.pdf", "b.pdf"))
+    assert all(name in announcement.reply.text for name in ("manual.pdf", "notes.pdf", "b.pdf"))
 
 
 async def test_a_command_beside_a_file_loses_neither() -> None:
     bot = await with_state("ready")
-    *_, said = await bot.write("/new", attachments=(MANUAL,))
+    *_, message = await bot.write("/new", attachments=(MANUAL,))
     assert bot.stored == ["anna/manual.pdf"]
-    assert "new conversation begins" in said.reply.text
+    assert "new conversation begins" in message.reply.text
 
 
 async def test_names_of_files_bring_no_markup_of_their_own() -> None:
     bot = await chat()
     bot.refused = {"[x](https://evil.example).txt": BadDocumentError("It is no text.")}
     evil = NOTES.model_copy(update={"name": "[x](https://evil.example).txt"})
-    (said,) = await bot.write(attachments=(evil,))
-    assert r"\[x\]" in said.reply.text
+    (message,) = await bot.write(attachments=(evil,))
+    assert r"\[x\]" in message.reply.text

@@ -64,8 +64,8 @@ def finished_lines(text: str) -> str:
 
 
 def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
-    shown, tables = for_channel(_ANSWER)
-    assert shown == _SHOWN
+    channel_text, tables = for_channel(_ANSWER)
+    assert channel_text == _SHOWN
     assert tables == (
         ShownTable(
             header=("Plant", "Pressure", ""),
@@ -80,7 +80,7 @@ def prefixes_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("text", "expected"),
     [
         ("(Source: a.pdf, S. 4)[1]", "(Source: a.pdf, p. 4)[1]"),
         ("(Source: a.pdf, S. 4, figure)[1]", "(Source: a.pdf, p. 4, figure)[1]"),
@@ -90,15 +90,15 @@ def prefixes_of(text: str) -> list[str]:
         ("```\n(Source: a.pdf, S. 4)\n```", "```\n(Source: a.pdf, S. 4)\n```"),
     ],
 )
-def test_pages_of_sources_are_labelled_in_the_readers_language(written: str, shown: str) -> None:
-    assert for_channel(written)[0] == shown
-    assert markdown.for_channel(written, "S. {}")[0] == written
+def test_pages_of_sources_are_labelled_in_the_readers_language(text: str, expected: str) -> None:
+    assert for_channel(text)[0] == expected
+    assert markdown.for_channel(text, "S. {}")[0] == text
 
 
 def test_what_is_shown_of_a_growing_text_only_grows() -> None:
-    shown = prefixes_of(f"{_ANSWER}\n\n")
-    assert all(after.startswith(before) for before, after in pairwise(shown))
-    assert shown[-1].strip("\n") == _SHOWN
+    prefixes = prefixes_of(f"{_ANSWER}\n\n")
+    assert all(after.startswith(before) for before, after in pairwise(prefixes))
+    assert prefixes[-1].strip("\n") == _SHOWN
 
 
 def test_lines_are_shown_once_they_are_finished() -> None:
@@ -114,7 +114,7 @@ def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("text", "expected"),
     [
         ("Two:\n- a [1]\n- b [2]\n\nEnd", "Two:\n- a [1]\n\n- b [2]\n\nEnd"),
         ("1. a\n   more\n   - b\n2. c", "1. a\n   more\n\n   - b\n\n2. c"),
@@ -122,9 +122,9 @@ def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
         ("*a*\n*b*\n---\n-5 degrees\n-6", "*a*\n*b*\n---\n-5 degrees\n-6"),
     ],
 )
-def test_items_of_lists_are_parted(written: str, shown: str) -> None:
-    assert for_channel(written)[0] == shown
-    assert finished_lines(f"{written}\n") == f"{shown}\n"
+def test_items_of_lists_are_parted(text: str, expected: str) -> None:
+    assert for_channel(text)[0] == expected
+    assert finished_lines(f"{text}\n") == f"{expected}\n"
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_a_picture_without_a_caption_leaves_nothing() -> None:
 
 
 def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
-    shown = markdown_text("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
-    assert shown == (
+    escaped_text = markdown_text("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
+    assert escaped_text == (
         r"\[x\](http: //evil.example) \*a\* &lt;at&gt;b&lt;/at&gt; \| www .evil.example \_c\_ d_e & \`f\`"
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [
         ("# heading.pdf", r"\# heading.pdf"),
         ("1. Bericht.pdf", r"1\. Bericht.pdf"),
@@ -169,13 +169,13 @@ def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
         ("-", r"\-"),
     ],
 )
-def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None:
-    assert markdown_text(name) == shown
-    assert without_markdown(shown) == name
+def test_names_begin_no_heading_list_or_quotation(name: str, expected: str) -> None:
+    assert markdown_text(name) == expected
+    assert without_markdown(expected) == name
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("- It runs.[1]", "• It runs.[1]"),
         ("Intro:\n\n* It runs\n  fast.[1]\n\nEnd.", "Intro:\n\n• It runs\n  fast.[1]\n\nEnd."),
@@ -191,9 +191,9 @@ def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None
         ("Yes:\n  3) It stands.[1]", "Yes:\n  3\\) It stands.[1]"),
     ],
 )
-def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, shown: str) -> None:
+def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, expected: str) -> None:
     """Check single items: the Playground shows no chip within a list that lacks blank lines."""
-    assert for_channel(text)[0] == shown
+    assert for_channel(text)[0] == expected
 
 
 _SIGNS = ("[", "]", "(", ")", "!", "|", "\n", "\n\n", "*", "_", "\\", "<", ">", "&", "-", ":", " ", "x")
@@ -209,11 +209,11 @@ _CODE = ("`", "```", "~~~")
 def test_what_a_model_writes_becomes_no_link_however_it_is_put_together(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(10):
-        written = readable("".join(chance.choice(_PIECES) for _ in range(chance.randint(1, 60))))
-        shown = for_channel(written)[0]
-        assert "](" not in shown
-        assert "://" not in shown
-        assert not re.search(r"<[a-z/]", shown)
+        text = readable("".join(chance.choice(_PIECES) for _ in range(chance.randint(1, 60))))
+        channel_text = for_channel(text)[0]
+        assert "](" not in channel_text
+        assert "://" not in channel_text
+        assert not re.search(r"<[a-z/]", channel_text)
 
 
 @pytest.mark.parametrize("seed", range(40))

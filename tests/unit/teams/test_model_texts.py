@@ -38,9 +38,9 @@ def test_a_message_that_is_cut_in_code_shows_no_link(text: str) -> None:
 
 def test_no_hostile_text_becomes_live_in_a_chat_client() -> None:
     for text, source in hostile_texts(400, 13):
-        shown, tables = for_channel(readable(text + text), "p. {}")
+        channel_text, tables = for_channel(readable(text + text), "p. {}")
         cells = (cell for table in tables for row in (table.header, *table.rows) for cell in row)
-        for part in (*split(shown, source.randint(40, 200)), *cells):
+        for part in (*split(channel_text, source.randint(40, 200)), *cells):
             assert live_parts(part) == [], text
 
 
@@ -58,8 +58,8 @@ class Scripted(Model):
 @pytest.mark.parametrize("kind", ["small talk and todo", "todo", "thought", "gap", "question and options"])
 async def test_what_a_chat_shows_is_harmless(kind: str) -> None:
     bot = await chat(Scripted(kind))
-    (said,) = await bot.write(QUESTION)
-    for text in (said.reply.text, in_words(said.reply, "en"), "".join(said.pieces), *said.lines):
+    (message,) = await bot.write(QUESTION)
+    for text in (message.reply.text, in_words(message.reply, "en"), "".join(message.pieces), *message.lines):
         assert live_parts(text) == []
         assert set(shown.sources(text)) <= {"manual.pdf"}
-    assert "https://evil" not in json.dumps(messages_of(said.conversation, said.reply))
+    assert "https://evil" not in json.dumps(messages_of(message.conversation, message.reply))

@@ -35,7 +35,9 @@ def _table(rows: int, columns: int, cell: str = "x") -> ShownTable:
 
 
 def _cards(reply: BotReply) -> list[dict[str, Any]]:
-    return [card["content"] for sent in messages_of(_TEAMS, reply) for card in sent.get("attachments", ())]
+    return [
+        card["content"] for message in messages_of(_TEAMS, reply) for card in message.get("attachments", ())
+    ]
 
 
 def test_a_text_is_cut_between_paragraphs_else_lines_else_words() -> None:
@@ -62,15 +64,15 @@ def test_no_part_is_lost_or_too_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("markdown", "shown"),
+    ("markdown", "expected"),
     [
         ("**a** and *b*, 2 * 3 * 4", "a and b, 2 * 3 * 4"),
         (r"pump\_[1\].pdf \*x\*", "pump_[1].pdf *x*"),
         ("&lt;b> &amp; c", "<b> & c"),
     ],
 )
-def test_signs_of_markdown_are_left_out_where_nobody_reads_them(markdown: str, shown: str) -> None:
-    assert without_markdown(markdown) == shown
+def test_signs_of_markdown_are_left_out_where_nobody_reads_them(markdown: str, expected: str) -> None:
+    assert without_markdown(markdown) == expected
 
 
 def test_words_of_documents_are_no_markdown_and_link_nowhere() -> None:
@@ -80,8 +82,8 @@ def test_words_of_documents_are_no_markdown_and_link_nowhere() -> None:
         abstract="<at>all</at> *b*\n# c",
         url="https://app.example/1",
     )
-    shown = in_words(BotReply(text="x [1]", citations=(cited,)), "de")
-    assert shown == (
+    text = in_words(BotReply(text="x [1]", citations=(cited,)), "de")
+    assert text == (
         "x [1]\n\n**Quellen**\n- [1] \\[a\\](http: //evil.example).pdf: "
         "“&lt;at&gt;all&lt;/at&gt; \\*b\\* # c” https://app.example/1"
     )
@@ -145,5 +147,5 @@ def test_words_of_ours_are_in_the_language_of_the_reader() -> None:
         caption="c", image_url="https://store.example/a.png", page_url="https://app.example/"
     )
     german = _TEAMS.model_copy(update={"locale": "de-AT"})
-    (sent,) = messages_of(german, BotReply(text="x", figures=(figure,)))
-    assert "Seite öffnen" in json.dumps(sent, ensure_ascii=False)
+    (message,) = messages_of(german, BotReply(text="x", figures=(figure,)))
+    assert "Seite öffnen" in json.dumps(message, ensure_ascii=False)

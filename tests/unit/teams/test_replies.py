@@ -29,7 +29,7 @@ DOWN = DependencyError("The channel is out of reach.")
 BOT_REMOVED = AccessDeniedError("The bot is not part of the conversation roster.")
 
 
-async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -> tuple[Chat, ReplyStep]:
+async def start_run(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -> tuple[Chat, ReplyStep]:
     """Return a chat with a run that nothing executes, and the step that follows the run for `stream_s`
     seconds.
     """
@@ -48,7 +48,7 @@ async def tell(bot: Chat, step: ReplyStep, events: Sequence[tuple[EventName, dic
 
 
 async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when_it_is_done() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     step = await perform_reply(step, bot.deps)
     assert (step.kind, step.part) == ("follow", 1)
     assert "will write here" in bot.last.reply.text
@@ -63,14 +63,14 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
 
 
 async def test_an_answer_is_followed_while_it_is_written() -> None:
-    bot, step = await taken(stream_s=110)  # long enough for a slow machine
+    bot, step = await start_run(stream_s=110)  # long enough for a slow machine
     reply, _ = await asyncio.gather(perform_reply(step, bot.deps), run_to_end(step.run_id, bot.services))
     assert reply.kind == "end"
     assert len(bot.outbox.said) == 1
 
 
 async def test_after_a_crash_in_the_middle_the_whole_is_sent_and_does_not_grow_again() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [DOWN, DOWN]  # the streamed message can be neither completed nor sent again
     again = await perform_reply(step, bot.deps)
@@ -82,7 +82,7 @@ async def test_after_a_crash_in_the_middle_the_whole_is_sent_and_does_not_grow_a
 
 
 async def test_a_message_that_cannot_end_as_it_began_is_sent_whole() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [DOWN]
     assert (await perform_reply(step, bot.deps)).kind == "end"
@@ -91,7 +91,7 @@ async def test_a_message_that_cannot_end_as_it_began_is_sent_whole() -> None:
 
 
 async def test_what_went_out_whole_is_not_sent_again() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     for _ in range(3):
         assert (await perform_reply(step, bot.deps)).kind == "end"
@@ -99,7 +99,7 @@ async def test_what_went_out_whole_is_not_sent_again() -> None:
 
 
 async def test_a_question_taken_twice_after_a_crash_is_one_run() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     first = ReplyStep(reply_key=step.reply_key, folder=step.folder)
     assert await perform_reply(first, bot.deps) == step
     thread = await bot.services.threads.get("anna", (await bot.turn()).thread_id or "")
@@ -108,7 +108,7 @@ async def test_a_question_taken_twice_after_a_crash_is_one_run() -> None:
 
 
 async def test_a_channel_that_stays_out_of_reach_ends_in_an_apology_that_may_fail_too() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [DOWN] * 20
     kinds = []
@@ -120,7 +120,7 @@ async def test_a_channel_that_stays_out_of_reach_ends_in_an_apology_that_may_fai
 
 
 async def test_a_bot_that_was_removed_says_nothing_more() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [BOT_REMOVED, BOT_REMOVED]
     step = await perform_reply(step, bot.deps)
@@ -131,7 +131,7 @@ async def test_a_bot_that_was_removed_says_nothing_more() -> None:
 
 async def test_a_run_that_died_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.teams.replies._CHECK_AFTER_S", 0.1)
-    bot, step = await taken()
+    bot, step = await start_run()
     bot.orchestrations.dead.add(step.run_id)
     assert (await perform_reply(step, bot.deps)).kind == "end"
     assert "Something went wrong" in bot.last.reply.text
@@ -139,7 +139,7 @@ async def test_a_run_that_died_is_told_of(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_a_run_whose_log_is_gone_is_told_of() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await bot.services.run_log.delete(step.run_id)
     step = await perform_reply(step, bot.deps)
     assert step.kind == "apologise"
@@ -148,7 +148,7 @@ async def test_a_run_whose_log_is_gone_is_told_of() -> None:
 
 
 async def test_text_that_was_withdrawn_is_shown_again_only_from_where_it_goes_on() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await tell(
         bot,
         step,
@@ -167,7 +167,7 @@ async def test_text_that_was_withdrawn_is_shown_again_only_from_where_it_goes_on
 
 async def test_in_a_group_people_see_that_we_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.teams.replies._TYPING_EVERY_S", 0.05)
-    bot, step = await taken(conversation=GROUP)
+    bot, step = await start_run(conversation=GROUP)
     typed = bot.outbox.typed
     await perform_reply(step, bot.deps)
     assert bot.outbox.typed > typed
@@ -180,7 +180,7 @@ async def test_the_words_of_a_message_go_when_it_is_answered_and_the_rest_with_i
     await bot.write(QUESTION)
     blobs = bot.services.blobs
     assert isinstance(blobs, InMemoryBlobStore)
-    (name,) = [found.name async for found in blobs.list_blobs("work", "channel/")]
+    (name,) = [blob.name async for blob in blobs.list_blobs("work", "channel/")]
     assert QUESTION.encode() not in await blobs.read("work", name)
     now = datetime.now(UTC)
     forgotten: list[str] = []
@@ -200,7 +200,7 @@ async def test_the_words_of_a_message_go_when_it_is_answered_and_the_rest_with_i
 
 
 async def test_a_conversation_that_was_forgotten_meanwhile_keeps_nothing_of_the_answer() -> None:
-    bot, step = await taken()
+    bot, step = await start_run()
     await run_to_end(step.run_id, bot.services)
     await bot.services.runs.delete(step.run_id)
     await perform_reply(step, bot.deps)
@@ -314,7 +314,7 @@ def test_a_source_is_named_in_the_language_of_the_reader(changes: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("url", "address", "shown"),
+    ("url", "address", "expected"),
     [
         ("/api/documents/d1/pages/3", None, ""),  # the address of the app is unknown
         ("https://video.example/talk#t=83", None, "https://video.example/talk#t=83"),
@@ -322,9 +322,9 @@ def test_a_source_is_named_in_the_language_of_the_reader(changes: dict[str, Any]
         ("http://video.example/talk", APP, ""),
     ],
 )
-def test_links_lead_to_the_app_or_over_https(url: str, address: str | None, shown: str) -> None:
+def test_links_lead_to_the_app_or_over_https(url: str, address: str | None, expected: str) -> None:
     reply = reply_of(_answer(citations=(_cited(url=url),)), language="en", public_address=address)
-    assert reply.citations[0].url == shown
+    assert reply.citations[0].url == expected
 
 
 def test_a_long_quotation_is_cut_at_a_word() -> None:

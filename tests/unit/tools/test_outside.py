@@ -88,8 +88,8 @@ def record(doc_id: str, department: str | None) -> DocumentRecord:
 def test_confidential_documents_close_the_web(
     settings: dict[str, str], department: str, is_closed: bool
 ) -> None:
-    known = None if department == "unknown" else record("a", department)
-    outside = outside_of(fake_settings(**settings), ["https://a.example/"], [], [], {"a": known})
+    document = None if department == "unknown" else record("a", department)
+    outside = outside_of(fake_settings(**settings), ["https://a.example/"], [], [], {"a": document})
     assert outside.is_closed is is_closed
     if is_closed:
         with pytest.raises(AccessDeniedError):

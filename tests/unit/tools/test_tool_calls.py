@@ -14,8 +14,8 @@ def call(name: str = "search", arguments: str = "{}", call_id: str = "c") -> Too
     return ToolCall(call_id=call_id, name=name, arguments=arguments)
 
 
-def only(*calls: ToolCall, made: tuple[str, ...] = (), left: int = 9) -> PlannedCall:
-    return plan_calls(calls, TOOLS, made, left)[-1]
+def only(*calls: ToolCall, earlier: tuple[str, ...] = (), left: int = 9) -> PlannedCall:
+    return plan_calls(calls, TOOLS, earlier, left)[-1]
 
 
 def refusal(planned: PlannedCall) -> tuple[str, str]:
@@ -33,10 +33,10 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
 
 
 def test_an_unknown_tool_is_refused_with_the_names_that_there_are() -> None:
-    kind, said = refusal(only(call("delete_everything")))
+    kind, error = refusal(only(call("delete_everything")))
     assert kind == "InvalidQueryError"
-    assert "delete_everything" in said
-    assert "search, list" in said
+    assert "delete_everything" in error
+    assert "search, list" in error
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_arguments_that_are_no_json_object_are_refused(text: str) -> None:
 
 
 def test_the_same_call_again_is_refused_however_its_arguments_are_written() -> None:
-    made = (signature("search", {"a": 1, "b": 2}),)
-    assert "before" in refusal(only(call(arguments='{"b": 2,\n"a": 1}'), made=made))[1]
-    assert only(call("list", '{"a": 1, "b": 2}'), made=made).refused is None
+    earlier = (signature("search", {"a": 1, "b": 2}),)
+    assert "before" in refusal(only(call(arguments='{"b": 2,\n"a": 1}'), earlier=earlier))[1]
+    assert only(call("list", '{"a": 1, "b": 2}'), earlier=earlier).refused is None
 
 
 def test_the_same_call_twice_in_one_turn_is_made_once() -> None:
@@ -95,23 +95,23 @@ def test_a_short_result_is_shown_whole() -> None:
     ],
 )
 def test_a_long_result_keeps_to_the_limit_and_stays_json(result: dict[str, object], most: int) -> None:
-    shown = observation(result, most)
-    assert len(shown) <= most
-    assert json.loads(shown)["success"] is True
+    text = observation(result, most)
+    assert len(text) <= most
+    assert json.loads(text)["success"] is True
 
 
 def test_the_last_items_of_a_list_are_left_out_first_and_it_says_so() -> None:
-    shown = json.loads(observation({"success": True, "results": BLOCKS, "result_count": 20}, 2000))
-    kept = len(shown["results"])
-    assert shown["results"] == BLOCKS[:kept]
-    assert 1 < kept < 20
-    assert shown["left_out"] == {"results": 20 - kept}
-    assert shown["result_count"] == 20
+    result = json.loads(observation({"success": True, "results": BLOCKS, "result_count": 20}, 2000))
+    result_count = len(result["results"])
+    assert result["results"] == BLOCKS[:result_count]
+    assert 1 < result_count < 20
+    assert result["left_out"] == {"results": 20 - result_count}
+    assert result["result_count"] == 20
 
 
 def test_a_long_text_alone_is_cut_visibly() -> None:
-    shown = json.loads(observation({"success": True, "document": {"summary": "s" * 9000}}, 2000))
-    assert shown["document"]["summary"].endswith("…")
+    result = json.loads(observation({"success": True, "document": {"summary": "s" * 9000}}, 2000))
+    assert result["document"]["summary"].endswith("…")
 
 
 def test_half_a_character_does_not_stop_the_conversation() -> None:

@@ -39,7 +39,7 @@ async def test_semantic_search_gives_text_or_picture_never_both() -> None:
     result = await tool.execute(query="valve")
     assert result["success"] is True
     assert result["result_count"] == 2
-    by_type = {found["block_type"]: found for found in result["results"]}
+    by_type = {hit["block_type"]: hit for hit in result["results"]}
     common = {"block_id", "block_type", "doc_id", "filename", "page_number", "score"}
     assert set(by_type["text"]) == common | {"content"}
     assert set(by_type["image"]) == common | {"image_url", "image_caption"}
@@ -116,9 +116,9 @@ async def test_documents_cannot_be_sorted_by_what_is_not_offered() -> None:
 
 async def test_a_document_is_shown_without_its_rights() -> None:
     _, search = documents(RECORD)
-    shown = (await GetDocument(search).execute(doc_id="d1"))["document"]
-    assert shown["page_count"] == 12
-    assert not {"access_control_list", "owner_id"} & set(shown)
+    document = (await GetDocument(search).execute(doc_id="d1"))["document"]
+    assert document["page_count"] == 12
+    assert not {"access_control_list", "owner_id"} & set(document)
 
 
 async def test_a_missing_document_is_a_failure() -> None:

@@ -35,9 +35,9 @@ async def read(services: Services, path: str, user: UserContext = ANNA, **more: 
 
 
 async def test_what_is_written_is_read_again(services: Services) -> None:
-    written = await write(services, "Größen 1.md", "10 µm\n20 µm\n")
-    assert (written["success"], written["size_bytes"]) == (True, 14)
-    assert len(written["sha256"]) == 64
+    result = await write(services, "Größen 1.md", "10 µm\n20 µm\n")
+    assert (result["success"], result["size_bytes"]) == (True, 14)
+    assert len(result["sha256"]) == 64
     assert await read(services, "Größen 1.md") == {
         "success": True,
         "text": "10 µm\n20 µm\n",

@@ -28,8 +28,8 @@ def packages() -> None:
 
 def test_the_build_makes_the_files_that_are_served() -> None:
     build()
-    made = {path.name for path in (WEB / "dist/assets").iterdir() if path.suffix not in (".br", ".gz")}
-    assert made == set(ASSETS)  # and that the platform lists as public: tests/infra
+    asset_names = {path.name for path in (WEB / "dist/assets").iterdir() if path.suffix not in (".br", ".gz")}
+    assert asset_names == set(ASSETS)  # and that the platform lists as public: tests/infra
 
 
 def _run(*command: str) -> None:
@@ -71,9 +71,13 @@ def test_every_word_is_used() -> None:
     others = "".join(
         path.read_text(encoding="utf-8") for path in SOURCES if path.name not in ("en.ts", "de.ts")
     )
-    made = {found[0] or found[1] for found in re.findall(r't\(`([\w]+)\.\$|tOf\("(\w+)"', others)}
+    dynamic_prefixes = {
+        groups[0] or groups[1] for groups in re.findall(r't\(`([\w]+)\.\$|tOf\("(\w+)"', others)
+    }
     assert len(keys) > 200
-    assert {key for key in keys if f'"{key}"' not in others and key.partition(".")[0] not in made} == set()
+    assert {
+        key for key in keys if f'"{key}"' not in others and key.partition(".")[0] not in dynamic_prefixes
+    } == set()
 
 
 def test_models_become_types() -> None:
