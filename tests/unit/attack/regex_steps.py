@@ -232,7 +232,7 @@ def _pumps(counter: StepCounter, nodes: Nodes, prefix: str) -> Iterator[tuple[st
 
 def _samples(counter: StepCounter, nodes: Nodes) -> list[str]:
     """Return up to four short texts that the nodes match."""
-    found = [""]
+    samples = [""]
     for node in nodes:
         operation, value = node
         if operation in _SINGLE:
@@ -246,8 +246,8 @@ def _samples(counter: StepCounter, nodes: Nodes) -> list[str]:
             own = [text for one in value[1] for text in _samples(counter, list(one))[:2]]
         else:
             own = [""]
-        found = [before + after for after in dict.fromkeys(own[:12]) for before in found][:4]
-    return found or [""]
+        samples = [before + after for after in dict.fromkeys(own[:12]) for before in samples][:4]
+    return samples or [""]
 
 
 def _own_signs(node: tuple[Any, Any]) -> str:

@@ -58,13 +58,13 @@ def test_the_counter_tells_linear_growth_from_worse() -> None:
 
 def patterns(paths: Iterable[Path]) -> list[tuple[str, re.Pattern[Any], bool]]:
     """Return each expression of these modules, its name, and whether it may match anywhere in a text."""
-    found = []
+    expressions = []
     for path in sorted(paths):
         source = path.read_text(encoding="utf-8")
         if re.search(r"^import re$", source, re.MULTILINE):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found += [(f"{module}:{name}", one, how) for name, one, how in _of_module(module, source)]
-    return found
+            expressions += [(f"{module}:{name}", one, how) for name, one, how in _of_module(module, source)]
+    return expressions
 
 
 def _of_module(module: str, source: str) -> Iterator[tuple[str, re.Pattern[Any], bool]]:

@@ -20,9 +20,9 @@ def test_both_journeys_are_counted_and_listed(tmp_path: Path) -> None:
         assert list(figures) == ["files", "functions", "crossings"]
         assert 10 < figures["files"] < figures["functions"] < figures["crossings"]
     # The journey of a question, from the trigger to the last activity, comes before that of a document.
-    asked, _, ingested = done.stdout.partition("\nmarkdown: ")
-    assert "functions/chat.py" in asked
-    assert "functions/ingest.py" in ingested
-    for orchestration, listed in (("run_agent", asked), ("ingest_document", ingested)):
+    question_files, _, markdown_files = done.stdout.partition("\nmarkdown: ")
+    assert "functions/chat.py" in question_files
+    assert "functions/ingest.py" in markdown_files
+    for orchestration, listed in (("run_agent", question_files), ("ingest_document", markdown_files)):
         assert f"orchestrations/{orchestration}.py" in listed
-    assert "parser" in ingested
+    assert "parser" in markdown_files

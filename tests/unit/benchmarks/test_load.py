@@ -67,16 +67,16 @@ async def asked_of(app: App, behaviour: Behaviour = "reads") -> Asked:
 
 
 async def test_an_answer_is_timed_and_is_no_fault() -> None:
-    asked = await asked_of(App())
-    assert (asked.outcome, asked.faults, asked.events) == ("answered", [], 4)
-    assert None not in (asked.first_event, asked.first_token, asked.ended)
+    record = await asked_of(App())
+    assert (record.outcome, record.faults, record.events) == ("answered", [], 4)
+    assert None not in (record.first_event, record.first_token, record.ended)
 
 
 async def test_whoever_hangs_up_goes_on_behind_the_last_event_received() -> None:
     app = App()
-    asked = await asked_of(app, "reconnects")
+    record = await asked_of(app, "reconnects")
     assert app.calls == ["POST after 0", "GET after 2"]
-    assert (asked.faults, asked.reconnects, asked.outcome) == ([], 1, "answered")
+    assert (record.faults, record.reconnects, record.outcome) == ([], 1, "answered")
 
 
 async def test_a_cancelled_run_is_none_of_ours_unless_we_cancelled_it() -> None:
@@ -98,5 +98,5 @@ async def test_a_cancelled_run_is_none_of_ours_unless_we_cancelled_it() -> None:
     ],
 )
 async def test_what_is_not_as_promised_is_a_fault(app: App, fault: str) -> None:
-    asked = await asked_of(app)
-    assert asked.faults[0].startswith(fault)
+    record = await asked_of(app)
+    assert record.faults[0].startswith(fault)

@@ -41,24 +41,24 @@ def token(number: int, text: str, step: int = 1) -> Event:
     return Event(number, "token", {"step": step, "text": text})
 
 
-def asked(api: ScriptedApi, read: ReadTerminal, *arguments: str) -> int:
+def run_ask(api: ScriptedApi, read: ReadTerminal, *arguments: str) -> int:
     return run(api, read, "ask", "?", *arguments)
 
 
 def printed(api: ScriptedApi, *arguments: str, as_json: bool = False) -> tuple[int, str]:
     read = ReadTerminal(as_json=as_json)
-    return asked(api, read, *arguments), read.out.getvalue()
+    return run_ask(api, read, *arguments), read.out.getvalue()
 
 
-def stream(api: ScriptedApi, **given: Any) -> RunStream:
-    return RunStream(api, {"question": "?"}, key="k1", **given)
+def stream(api: ScriptedApi, **options: Any) -> RunStream:
+    return RunStream(api, {"question": "?"}, key="k1", **options)
 
 
-@pytest.mark.parametrize(("count", "said"), [(1, "1 statement is"), (2, "2 statements are"), (0, "")])
-def test_statements_without_a_quotation_are_counted(count: int, said: str) -> None:
+@pytest.mark.parametrize(("count", "message"), [(1, "1 statement is"), (2, "2 statements are"), (0, "")])
+def test_statements_without_a_quotation_are_counted(count: int, message: str) -> None:
     answered = Event(9, "complete", {**COMPLETE.data, "answer": {**ANSWER, "unsupported_claims": count}})
     _, text = printed(ScriptedApi([answered]))
-    assert (f"{said} not supported by a quotation." in text) == bool(count)
+    assert (f"{message} not supported by a quotation." in text) == bool(count)
 
 
 def test_next_questions_are_plain_lines_that_cannot_add_lines() -> None:
@@ -108,7 +108,7 @@ def test_a_broken_stream_is_resumed_after_the_last_event_and_says_so() -> None:
     )
     assert [event.number for event in stream(api, on_trouble=troubles.append)] == [1, 2, 3, 9]
     assert api.calls == [("POST", "/chat", 0), *[("GET", "/runs/r1/events", 2)] * 4]
-    assert [told_.split(";")[0] for told_ in troubles] == ["The connection broke", "Connected again"]
+    assert [notice.split(";")[0] for notice in troubles] == ["The connection broke", "Connected again"]
 
 
 def test_a_start_that_breaks_is_repeated_with_its_key() -> None:
@@ -223,29 +223,29 @@ def test_what_is_asked_is_asked_with_its_limits() -> None:
 
 def answering_run(*statuses: int) -> tuple[list[Any], AnsweringApi]:
     """Return the recorded requests and an app whose run waits for an answer and replies with `statuses`."""
-    sent: list[Any] = []
+    requests: list[Any] = []
     left = list(statuses)
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.method == "GET":
             return httpx.Response(200, json={"status": "waiting", "run_id": "r1"})
-        sent.append((request.url.path, json.loads(request.read() or b"null")))
+        requests.append((request.url.path, json.loads(request.read() or b"null")))
         status = left.pop(0) if left else 200
         return httpx.Response(status, json={"detail": "There is no option 7."})
 
-    return sent, AnsweringApi(answer)
+    return requests, AnsweringApi(answer)
 
 
 def test_a_question_back_is_asked_of_the_person_until_it_is_answered() -> None:
-    sent, app = answering_run(400, 202, 202)
+    requests, app = answering_run(400, 202, 202)
     api = ScriptedApi([ASKED, Event(4, "ask_user", ASKED.data), COMPLETE])
     api._client = app._client
     read = ReadTerminal(answers=["7", "1", "the newest one"])
-    assert asked(api, read) == 0
-    assert [body for _, body in sent] == [{"choice": 7}, {"choice": 1}, {"text": "the newest one"}]
-    told_ = read.err.getvalue()
-    assert "1. Report 2023 (report-2023.pdf, 2023)" in told_
-    assert "There is no option 7." in told_
+    assert run_ask(api, read) == 0
+    assert [body for _, body in requests] == [{"choice": 7}, {"choice": 1}, {"text": "the newest one"}]
+    error_output = read.err.getvalue()
+    assert "1. Report 2023 (report-2023.pdf, 2023)" in error_output
+    assert "There is no option 7." in error_output
 
 
 def test_without_anybody_to_ask_the_run_waits_and_the_way_on_is_told() -> None:
@@ -254,7 +254,7 @@ def test_without_anybody_to_ask_the_run_waits_and_the_way_on_is_told() -> None:
         api = ScriptedApi([ASKED])
         api._client = app._client
         read = ReadTerminal(as_json=as_json)
-        assert asked(api, read) == 4
+        assert run_ask(api, read) == 4
         assert "runs answer r1 NUMBER" in read.err.getvalue()
         assert "Report 2023" in read.out.getvalue()
         if as_json:
@@ -262,12 +262,12 @@ def test_without_anybody_to_ask_the_run_waits_and_the_way_on_is_told() -> None:
 
 
 def test_an_interruption_cancels_the_run() -> None:
-    sent, app = answering_run()
+    requests, app = answering_run()
     api = ScriptedApi([ASKED])
     api._client = app._client
     read = ReadTerminal(answers=[])
-    assert asked(api, read) == 130
-    assert [path for path, _ in sent] == ["/api/runs/r1/cancel"]
+    assert run_ask(api, read) == 130
+    assert [path for path, _ in requests] == ["/api/runs/r1/cancel"]
     assert "cancelled" in read.err.getvalue()
 
 
@@ -286,7 +286,7 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
         describe_event(Event(5, "status", {"state": "discarded"})),
         describe_event(Event(6, "token", {"text": "x"})),
     ]
-    assert [line for shown in lines for line in shown] == [
+    assert [line for event_lines in lines for line in event_lines] == [
         "Run r1",
         "    [comparator 1] → rag_semantic_search: q",
         "  rerank failed: TimeoutError",
@@ -296,10 +296,10 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "line"), [({"result_count": 1}, "1 result"), ({"result_count": 0}, "0 results"), ({}, "done")]
+    ("counts", "line"), [({"result_count": 1}, "1 result"), ({"result_count": 0}, "0 results"), ({}, "done")]
 )
-def test_results_are_counted_where_a_tool_counts_them(told: dict[str, int], line: str) -> None:
-    assert describe_event(Event(1, "tool_result", {"tool": "web_fetch", "success": True, **told})) == [
+def test_results_are_counted_where_a_tool_counts_them(counts: dict[str, int], line: str) -> None:
+    assert describe_event(Event(1, "tool_result", {"tool": "web_fetch", "success": True, **counts})) == [
         f"  {line}"
     ]
 
@@ -309,10 +309,10 @@ def test_the_todo_list_is_told_as_it_changes() -> None:
     item = {"position": 1, "description": "Known", "status": "pending"}
     todo = [Event(n, "status", {"state": "progress", "todo": [{**item, "status": status}]}) for n, status in
             enumerate(("pending", "pending", "done"), start=1)]  # fmt: skip
-    asked(ScriptedApi([*todo, COMPLETE]), read)
+    run_ask(ScriptedApi([*todo, COMPLETE]), read)
     assert read.err.getvalue().splitlines()[:2] == ["○ 1. Known", "● 1. Known"]
     quiet = ReadTerminal()
-    asked(ScriptedApi([*todo, COMPLETE]), quiet, "--quiet")
+    run_ask(ScriptedApi([*todo, COMPLETE]), quiet, "--quiet")
     assert "Known" not in quiet.err.getvalue()
 
 
@@ -371,16 +371,16 @@ def test_the_original_of_a_citation_is_linked_beside_our_own_view() -> None:
 def test_a_file_is_brought_into_the_conversation_before_the_question(tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("# Notes")
-    sent: list[tuple[str, bytes]] = []
+    requests: list[tuple[str, bytes]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        sent.append((f"{request.method} {request.url.path}", request.read()))
+        requests.append((f"{request.method} {request.url.path}", request.read()))
         return httpx.Response(201, json={"thread_id": "t1", "doc_id": "d1"})
 
     api = ScriptedApi([COMPLETE], answer=answer)
-    assert asked(api, ReadTerminal(), "--file", str(notes)) == 0
-    assert [call for call, _ in sent[:2]] == ["POST /api/threads", "POST /api/threads/t1/files"]
-    assert b"# Notes" in sent[1][1]
+    assert run_ask(api, ReadTerminal(), "--file", str(notes)) == 0
+    assert [call for call, _ in requests[:2]] == ["POST /api/threads", "POST /api/threads/t1/files"]
+    assert b"# Notes" in requests[1][1]
     assert api.bodies[0]["thread_id"] == "t1"
     with pytest.raises(CommandError, match=r"There is no file .*absent\.md"):
-        asked(api, ReadTerminal(), "--file", str(tmp_path / "absent.md"))
+        run_ask(api, ReadTerminal(), "--file", str(tmp_path / "absent.md"))

@@ -92,7 +92,7 @@ def failed(run: Run) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (other_words, "lacks the value"),
         (not_verified, "no verified citation"),
@@ -100,11 +100,13 @@ def failed(run: Run) -> Run:
         (failed, "The model is away."),
     ],
 )
-def test_an_answer_that_is_not_right_fails_and_the_file_goes(change: Callable[[Run], Run], told: str) -> None:
+def test_an_answer_that_is_not_right_fails_and_the_file_goes(
+    change: Callable[[Run], Run], message: str
+) -> None:
     app = App(change)
     code, steps = checked(app)
     assert (code, [step["ok"] for step in steps]) == (1, [True, True, True, False, True])
-    assert told in steps[3]["detail"]
+    assert message in steps[3]["detail"]
     assert not app.is_there
 
 

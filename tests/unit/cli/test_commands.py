@@ -126,11 +126,13 @@ def test_bash_completes(
     script = capsys.readouterr().out
     assert "complete -o default -F _groundwork_completion groundwork" in script
     line = " ".join(f"'{word}'" for word in typed)
-    asked = (
+    completion_call = (
         f"\nCOMP_WORDS=(groundwork {line}); COMP_CWORD={len(typed)}; "
         f"_groundwork_completion {program}; echo ${{COMPREPLY[@]}}"
     )
-    done = subprocess.run(["bash", "-c", script + asked], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", script + completion_call], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == expected.split()
 
 

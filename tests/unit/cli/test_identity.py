@@ -134,13 +134,13 @@ def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_azure_gives_a_token_for_the_app_and_renews_it(azure: list[str]) -> None:
     assert main(["login", "--azure", "--app-id", "app-1"]) == 0
-    kept = read_session()
-    assert kept is not None
-    assert (kept.token, azure) == ("token-1", ["api://app-1"])
+    session = read_session()
+    assert session is not None
+    assert (session.token, azure) == ("token-1", ["api://app-1"])
     source = token_for(URL)
     assert source(False) == "token-1"
     assert source(True) == "token-2"
-    ending = Session(URL, "old", time.time() + 10, kept.azure)
+    ending = Session(URL, "old", time.time() + 10, session.azure)
     keep_session(ending)
     assert token_for(URL)(False) == "token-3"
     renewed = read_session()

@@ -56,8 +56,8 @@ def test_the_list_names_pages_that_could_not_be_read(pages: int, expected: str) 
 
 
 def test_a_name_adds_no_line_of_its_own() -> None:
-    named = {"doc_id": DOC_ID, "filename": "a.pdf (verified)\n[2] b.pdf", "owner_id": "anna", "acl": ["*"]}
-    app = RecordingApp({f"GET /documents/{DOC_ID}": named})
+    document = {"doc_id": DOC_ID, "filename": "a.pdf (verified)\n[2] b.pdf", "owner_id": "anna", "acl": ["*"]}
+    app = RecordingApp({f"GET /documents/{DOC_ID}": document})
     _, text = done(app, "documents", "access", DOC_ID)
     assert text == "a.pdf (verified) [2] b.pdf: anna, *\n"
 
@@ -72,8 +72,8 @@ def test_deleting_asks_first_and_tells_of_each() -> None:
         done(app, "documents", "delete", DOC_ID, answers=["n"])
     assert app.sent == []
     assert done(app, "documents", "delete", DOC_ID, answers=["y"])[0] == 0
-    code, told = done(app, "documents", "delete", DOC_ID, other, "--yes", as_json=True)
-    assert (code, [one["status"] for one in told]) == (1, ["deleting", "kept"])
+    code, results = done(app, "documents", "delete", DOC_ID, other, "--yes", as_json=True)
+    assert (code, [one["status"] for one in results]) == (1, ["deleting", "kept"])
     assert done(app, "documents", "delete", other, "--yes")[0] == 2
 
 
@@ -152,8 +152,8 @@ def test_a_page_is_imported_by_the_app() -> None:
     app = RecordingApp({"POST /documents/import": row})
     typed = ("https://page.example/", "--project", "p1", "--acl", "ben", "--acl", "engineering")
     assert done(app, "documents", "import", *typed, as_json=True) == (0, row)
-    wanted = {"url": "https://page.example/", "project_id": "p1", "acl": ["ben", "engineering"]}
-    assert app.sent == [("POST /documents/import", wanted)]
+    expected_body = {"url": "https://page.example/", "project_id": "p1", "acl": ["ben", "engineering"]}
+    assert app.sent == [("POST /documents/import", expected_body)]
 
 
 @pytest.mark.parametrize("words", [(), ("6",), ("0",), ("good",), ("²",)])

@@ -34,8 +34,8 @@ def test_files_keep_their_place_below_the_folder(home: Path) -> None:
     for name in ("b.md", "deep/er/a.md", ".git/config", "deep/.x.md", "b.md.acl.json"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x")
-    found = [(path.name, place) for path, place in find_files(folder)]
-    assert found == [("b.md", "handbook"), ("a.md", "handbook/deep/er")]
+    files = [(path.name, place) for path, place in find_files(folder)]
+    assert files == [("b.md", "handbook"), ("a.md", "handbook/deep/er")]
     assert [place for _, place in find_files(folder, "/x/")] == ["x", "x/deep/er"]
     assert [place for _, place in find_files(folder, "")] == ["", "deep/er"]
     assert list(find_files(folder / "b.md")) == [(folder / "b.md", "")]
@@ -84,8 +84,8 @@ def test_a_file_is_read_anew_when_the_app_asks_to_wait(home: Path, monkeypatch: 
     bodies: list[bytes] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        if found := no_documents(request):
-            return found
+        if response := no_documents(request):
+            return response
         bodies.append(request.read())
         if len(bodies) < 3:
             return httpx.Response(429, headers={"Retry-After": "1"}, json={"detail": "Slow down."})
@@ -142,9 +142,9 @@ def sent_to(app: StoredDocument, path: Path, **options: Any) -> str:
 
 def test_what_is_there_already_is_not_sent_again(home: Path) -> None:
     (home / "a.md").write_bytes(b"hello")
-    known = content_hash(home / "a.md")
-    assert known == hashlib.sha256(b"hello").hexdigest()
-    app = StoredDocument(content_hash=known)
+    file_hash = content_hash(home / "a.md")
+    assert file_hash == hashlib.sha256(b"hello").hexdigest()
+    app = StoredDocument(content_hash=file_hash)
     assert sent_to(app, home / "a.md") == "unchanged"
     assert sent_to(app, home / "a.md", acl=("x",)) == "unchanged"
     assert app.sent == []
@@ -200,10 +200,10 @@ class Storage:
         query = url.partition("?")[2]
         if "comp=blocklist" in query:
             names = content.decode().split("<Latest>")[1:]
-            named = [name.partition("<")[0] for name in names]
-            if any(name not in self.blocks for name in named):
+            block_names = [name.partition("<")[0] for name in names]
+            if any(name not in self.blocks for name in block_names):
                 return httpx.Response(400)
-            self.content = b"".join(self.blocks[name] for name in named)
+            self.content = b"".join(self.blocks[name] for name in block_names)
             return httpx.Response(201)
         self.blocks[unquote(query.partition("blockid=")[2])] = content
         return httpx.Response(201)

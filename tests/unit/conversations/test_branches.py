@@ -18,7 +18,7 @@ from tests.world import ANNA, BEN, corpus_services
 QUESTIONS = ("At what pressure does the pump run?", "And why?", "Since when?")
 
 
-async def asked(services: Services) -> list[RunRequest]:
+async def ask_questions(services: Services) -> list[RunRequest]:
     """Return the runs of a thread with three answered questions."""
     runs: list[RunRequest] = []
     for question in QUESTIONS:
@@ -39,21 +39,21 @@ async def erase_twice(services: Services) -> None:
 
 async def test_an_earlier_question_is_asked_otherwise_and_no_answer_is_lost() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     branch = await branched(services, runs[1])
     edited = await ask(services, "Until when?", branch)
     assert await questions_of(services, branch) == [*QUESTIONS[:2], "Until when?"]
     assert await questions_of(services, runs[0].thread_id) == list(QUESTIONS)
     assert [turn.question for turn in edited.conversation.turns] == list(QUESTIONS[:2])
     assert (await owned_thread(branch, ANNA, services.threads)).title == "Until when?"
-    shown = (await read_messages(branch, ANNA, services, 20)).messages
-    assert [message.number for message in shown] == [1, 2, 3]
-    assert all(message.answer for message in shown)
+    messages = (await read_messages(branch, ANNA, services, 20)).messages
+    assert [message.number for message in messages] == [1, 2, 3]
+    assert all(message.answer for message in messages)
 
 
 async def test_answers_last_until_the_last_thread_that_shows_them_is_gone() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     first = await branched(services, runs[1])
     second = await branched(services, runs[0], "second")
     await delete_thread(runs[0].thread_id, ANNA, services)
@@ -71,7 +71,7 @@ async def test_answers_last_until_the_last_thread_that_shows_them_is_gone() -> N
 
 async def test_a_branch_of_a_branch_holds_the_same_answers() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     first = await branched(services, runs[1])
     branch = Branch(thread_id=first, run_id=runs[0].run_id)
     second = (await branch_thread(branch, "Named", ANNA, services, "second")).thread_id
@@ -83,7 +83,7 @@ async def test_a_branch_of_a_branch_holds_the_same_answers() -> None:
 
 async def test_what_is_shown_of_a_branch_follows_todays_rights() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     branch = await branched(services, runs[0])
     assert isinstance(services.documents_index, InMemorySearchIndex)
     (before,) = (await read_messages(branch, ANNA, services, 20)).messages
@@ -97,7 +97,7 @@ async def test_what_is_shown_of_a_branch_follows_todays_rights() -> None:
 
 async def test_nothing_is_taken_over_from_others_or_from_what_is_gone() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     other = await ask(services, "How much?")
     cases: Mapping[str, tuple[Branch, type[GroundworkError]]] = {
         "of another thread": (Branch(thread_id=other.thread_id, run_id=runs[0].run_id), NotFoundError),
@@ -127,10 +127,10 @@ async def test_an_answer_at_work_is_waited_for() -> None:
 
 async def test_only_a_summary_of_what_is_taken_over_goes_along() -> None:
     services = await corpus_services()
-    runs = await asked(services)
+    runs = await ask_questions(services)
     thread = await owned_thread(runs[0].thread_id, ANNA, services.threads)
-    told = thread.model_copy(update={"summary": "Of the first two.", "summarised_count": 2})
-    await services.threads.replace(thread, told)
+    thread_with_summary = thread.model_copy(update={"summary": "Of the first two.", "summarised_count": 2})
+    await services.threads.replace(thread, thread_with_summary)
     later = await owned_thread(await branched(services, runs[2], "later"), ANNA, services.threads)
     assert (later.summary, later.summarised_count) == ("Of the first two.", 2)
     earlier = await owned_thread(await branched(services, runs[0], "earlier"), ANNA, services.threads)

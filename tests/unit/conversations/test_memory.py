@@ -49,12 +49,12 @@ def summarising(summary: Reply) -> ScriptedChatModel:
 
 async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what pressure does the pump run?")
+    request = await ask(services, "At what pressure does the pump run?")
     (task,) = tasks(services)
     for _ in range(2):
         await remember(task, services)
     (row,) = rows(services).values()
-    assert (row["memory_id"], row["user_id"]) == (asked.run_id, "anna")
+    assert (row["memory_id"], row["user_id"]) == (request.run_id, "anna")
     assert row["answer_summary"] == "It runs at 15 bar."
     assert len(row["vector"]) == 64
     (listed,) = (await list_memories(ANNA, services, 10)).memories
@@ -91,11 +91,11 @@ async def test_recalled_are_ones_own_questions_alone() -> None:
     await ask(services, "What is the travel allowance in Bern?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
     await remember_queued(services)
-    found = await RecallMemory(MemorySearch(services, ANNA)).execute(query="pump pressure")
-    assert found["success"] is True
-    assert found["memories"][0]["question"] == "At what pressure does the pump run?"
-    assert "secret" not in str(found)
-    assert found["result_count"] == 2
+    result = await RecallMemory(MemorySearch(services, ANNA)).execute(query="pump pressure")
+    assert result["success"] is True
+    assert result["memories"][0]["question"] == "At what pressure does the pump run?"
+    assert "secret" not in str(result)
+    assert result["result_count"] == 2
     of_ben = await RecallMemory(MemorySearch(services, BEN)).execute(query="travel allowance")
     assert [memory["question"] for memory in of_ben["memories"]] == [
         "At what pressure does the secret pump run?"
@@ -143,8 +143,8 @@ async def test_memories_come_in_pages_newest_first() -> None:
     await remember_queued(services)
     page = await list_memories(ANNA, services, 2)
     rest = await list_memories(ANNA, services, 2, page.cursor)
-    shown = [memory.question for memory in (*page.memories, *rest.memories)]
-    assert (shown, rest.cursor) == (["question 2", "question 1", "question 0"], None)
+    questions = [memory.question for memory in (*page.memories, *rest.memories)]
+    assert (questions, rest.cursor) == (["question 2", "question 1", "question 0"], None)
     for cursor in ("x", "-1", "9999999", "١"):
         with pytest.raises(CallerError):
             await list_memories(ANNA, services, 2, cursor)
@@ -169,21 +169,21 @@ async def test_what_is_forgotten_does_not_come_back() -> None:
 @pytest.mark.parametrize("remove", [clear_thread, delete_thread])
 async def test_turns_that_went_before_their_message_are_not_remembered(remove: Any) -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what pressure does the pump run?")
-    await remove(asked.thread_id, ANNA, services)
+    request = await ask(services, "At what pressure does the pump run?")
+    await remove(request.thread_id, ANNA, services)
     await remember_queued(services)
     assert rows(services) == {}
 
 
 async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what pressure does the pump run?")
+    request = await ask(services, "At what pressure does the pump run?")
     index = services.memory_index
     assert isinstance(index, InMemorySearchIndex)
     upload = index.upload
 
     async def upload_late(rows: Any) -> None:
-        await delete_thread(asked.thread_id, ANNA, services)
+        await delete_thread(request.thread_id, ANNA, services)
         await upload(rows)
 
     index.upload = upload_late  # type: ignore[method-assign]
@@ -263,8 +263,8 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
             raise DependencyError("The queues are down.")
 
     services = await corpus_services(queues=Down())
-    asked = await ask(services, "At what pressure does the pump run?")
-    record = await services.runs.get(asked.run_id)
+    request = await ask(services, "At what pressure does the pump run?")
+    record = await services.runs.get(request.run_id)
     assert record is not None
     assert record.status == "completed"
     assert record.finished_at is not None
@@ -273,8 +273,8 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
 
 async def test_an_abstention_is_not_remembered() -> None:
     services = await corpus_services(Model(plan(), answer='<gap missing="the weight" next_step="Ask Ann."/>'))
-    asked = await ask(services, "How heavy is the pump?")
+    request = await ask(services, "How heavy is the pump?")
     await remember_queued(services)
     assert rows(services) == {}
-    (turn,) = await services.threads.turns("anna", asked.thread_id, 10)
+    (turn,) = await services.threads.turns("anna", request.thread_id, 10)
     assert (turn.status, turn.is_remembered) == ("answered", True)

@@ -46,9 +46,9 @@ async def questions_of(services: Services, thread_id: str, user: UserContext = A
 
 async def test_a_question_without_a_thread_begins_one_with_its_title() -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what  pressure\ndoes the pump run? " + "x" * 300)
+    request = await ask(services, "At what  pressure\ndoes the pump run? " + "x" * 300)
     (thread,) = (await list_threads(ANNA, services.threads, 10)).threads
-    assert thread.thread_id == asked.thread_id
+    assert thread.thread_id == request.thread_id
     assert thread.title.startswith("At what pressure does the pump run?")
     assert len(thread.title) <= 120
     assert thread.turn_count == 1
@@ -77,8 +77,8 @@ async def test_a_replaced_turn_is_shown_but_not_told_to_later_questions() -> Non
     await run_to_end(second.run_id, services)
     third = await begin(services, "And why?", first.thread_id)
     assert questions(third) == ["At what pressure does it run?"]
-    shown = (await read_messages(first.thread_id, ANNA, services, 20)).messages
-    assert [message.replaces for message in shown] == [None, first.run_id, None]
+    messages = (await read_messages(first.thread_id, ANNA, services, 20)).messages
+    assert [message.replaces for message in messages] == [None, first.run_id, None]
 
 
 async def test_an_older_turn_is_replaced_with_all_that_followed_it() -> None:
@@ -96,8 +96,15 @@ async def test_an_older_turn_is_replaced_with_all_that_followed_it() -> None:
     # An earlier version of a turn can also be replaced.
     third = await begin_run(again, ANNA, services)
     assert questions(third) == [first.question]
-    shown = (await read_messages(thread, ANNA, services, 20)).messages
-    assert [message.replaces for message in shown] == [None, None, None, second.run_id, None, second.run_id]
+    messages = (await read_messages(thread, ANNA, services, 20)).messages
+    assert [message.replaces for message in messages] == [
+        None,
+        None,
+        None,
+        second.run_id,
+        None,
+        second.run_id,
+    ]
 
 
 async def test_a_turn_that_is_missing_or_summarised_is_not_replaced() -> None:
@@ -124,22 +131,24 @@ def questions(request: RunRequest) -> list[str]:
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
     services = await corpus_services()
-    named = await new_thread("Pumps", ANNA, services.threads, uuid.uuid4().hex)
-    unnamed = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
-    for thread in (named, unnamed):
+    titled_thread = await new_thread("Pumps", ANNA, services.threads, uuid.uuid4().hex)
+    untitled_thread = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
+    for thread in (titled_thread, untitled_thread):
         await ask(services, "How much?", thread.thread_id)
     assert [one.title for one in (await list_threads(ANNA, services.threads, 10)).threads] == [
         "How much?",
         "Pumps",
     ]
-    renamed = await rename_thread(unnamed.thread_id, "Prices", ANNA, services.threads)
+    renamed = await rename_thread(untitled_thread.thread_id, "Prices", ANNA, services.threads)
     assert renamed.title == "Prices"
 
 
 async def test_threads_come_in_pages_the_last_one_used_first() -> None:
     services = await corpus_services()
-    made = [await new_thread(f"t{number}", ANNA, services.threads, uuid.uuid4().hex) for number in range(5)]
-    await begin(services, "again", made[0].thread_id)
+    threads = [
+        await new_thread(f"t{number}", ANNA, services.threads, uuid.uuid4().hex) for number in range(5)
+    ]
+    await begin(services, "again", threads[0].thread_id)
     seen: list[str] = []
     cursor = None
     while True:
@@ -160,15 +169,15 @@ async def test_threads_are_found_by_words_of_title_and_questions_that_stand() ->
     await ask(services, "Who services it?", pumps.thread_id)
     leave = await ask(services, "How long is parental leave?")
 
-    async def found(words: str, user: UserContext = ANNA) -> list[str]:
+    async def find_ids(words: str, user: UserContext = ANNA) -> list[str]:
         return [one.thread_id for one in (await find_threads(words, user, services.threads, 10)).threads]
 
-    assert await found("HERON pump serv") == [pumps.thread_id]
-    assert await found("how") == [leave.thread_id, pumps.thread_id]
-    assert await found("heron leave") == []
-    assert await found("heron", BEN) == []
+    assert await find_ids("HERON pump serv") == [pumps.thread_id]
+    assert await find_ids("how") == [leave.thread_id, pumps.thread_id]
+    assert await find_ids("heron leave") == []
+    assert await find_ids("heron", BEN) == []
     await clear_thread(pumps.thread_id, ANNA, services)
-    assert await found("heron") == []
+    assert await find_ids("heron") == []
 
 
 async def test_questions_at_once_get_numbers_of_their_own() -> None:

@@ -26,13 +26,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def thread(**fields: Any) -> Thread:
-    known = {"thread_id": "t", "owner_id": "u", "created_at": NOW, "updated_at": NOW}
-    return Thread.model_validate({**known, **fields})
+    defaults = {"thread_id": "t", "owner_id": "u", "created_at": NOW, "updated_at": NOW}
+    return Thread.model_validate({**defaults, **fields})
 
 
 def turn(number: int, **fields: Any) -> ThreadTurn:
-    known = {"thread_id": "t", "number": number, "run_id": f"r{number}", "question": f"q{number}"}
-    return ThreadTurn.model_validate({**known, "asked_at": NOW, "status": "answered", **fields})
+    defaults = {"thread_id": "t", "number": number, "run_id": f"r{number}", "question": f"q{number}"}
+    return ThreadTurn.model_validate({**defaults, "asked_at": NOW, "status": "answered", **fields})
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_an_answered_turn_names_each_cited_document_once() -> None:
         Citation(n=n, doc_id=doc, block_id="b", filename=f"{doc}.pdf", quote="q", verified=True, url="/u")
         for n, doc in enumerate(("d1", "d2", "d1"), start=1)
     )
-    kept = answered(turn(1, status="asked"), RunAnswer(run_id="r1", text="Yes.", citations=citations))
-    assert (kept.status, kept.answer) == ("answered", "Yes.")
-    assert (kept.doc_ids, kept.filenames) == (("d1", "d2"), ("d1.pdf", "d2.pdf"))
+    updated_turn = answered(turn(1, status="asked"), RunAnswer(run_id="r1", text="Yes.", citations=citations))
+    assert (updated_turn.status, updated_turn.answer) == ("answered", "Yes.")
+    assert (updated_turn.doc_ids, updated_turn.filenames) == (("d1", "d2"), ("d1.pdf", "d2.pdf"))
 
 
 def test_a_conversation_leaves_out_what_is_summarised_cleared_or_erased() -> None:

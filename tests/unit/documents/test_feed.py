@@ -32,9 +32,9 @@ class CountingStore(InMemoryDocumentStore):
 
 
 async def stored(store: CountingStore, doc_id: str, age_s: float) -> None:
-    known = {"doc_id": doc_id, "blob_name": f"{doc_id}.md", "filename": f"{doc_id}.md"}
-    written = {"updated_at": NOW - timedelta(seconds=age_s), "wanted_rights": Rights(acl=("*",))}
-    await store.create(DocumentState.model_validate({**known, **written}))
+    name_fields = {"doc_id": doc_id, "blob_name": f"{doc_id}.md", "filename": f"{doc_id}.md"}
+    state_fields = {"updated_at": NOW - timedelta(seconds=age_s), "wanted_rights": Rights(acl=("*",))}
+    await store.create(DocumentState.model_validate({**name_fields, **state_fields}))
 
 
 def ids(states: list[DocumentState]) -> list[str]:

@@ -36,21 +36,21 @@ async def with_pictures(*pictures: Hit, blobs: InMemoryBlobStore | None = None) 
 
 
 async def pictures_of(services: Services) -> list[dict[str, object]]:
-    found = await bound_tool("rag_semantic_search", services, ANNA).execute(query=QUESTION)
-    assert found["success"] is True
-    return [result for result in found["results"] if result["block_type"] == "image"]
+    response = await bound_tool("rag_semantic_search", services, ANNA).execute(query=QUESTION)
+    assert response["success"] is True
+    return [result for result in response["results"] if result["block_type"] == "image"]
 
 
 async def test_a_picture_comes_with_a_signed_address_and_its_caption_and_no_content() -> None:
-    (found,) = await pictures_of(await with_pictures(picture()))
-    assert str(found["image_url"]).startswith(f"memory://{WORK}/versions/manual/v1/figures/{1:064x}.png?")
-    assert found["image_caption"] == "Figure 1: Pump curve of the pump"
-    assert "content" not in found
+    (figure,) = await pictures_of(await with_pictures(picture()))
+    assert str(figure["image_url"]).startswith(f"memory://{WORK}/versions/manual/v1/figures/{1:064x}.png?")
+    assert figure["image_caption"] == "Figure 1: Pump curve of the pump"
+    assert "content" not in figure
 
 
 async def test_a_search_succeeds_when_nothing_can_be_signed() -> None:
-    (found,) = await pictures_of(await with_pictures(picture(), blobs=Unsigned()))
-    assert found["image_url"] == f"/api/documents/manual/figures/{1:064x}.png"
+    (figure,) = await pictures_of(await with_pictures(picture(), blobs=Unsigned()))
+    assert figure["image_url"] == f"/api/documents/manual/figures/{1:064x}.png"
 
 
 async def test_only_pictures_that_are_ours_get_an_address() -> None:

@@ -87,8 +87,8 @@ def test_a_window_is_never_made_wider() -> None:
 
 
 def test_halves_have_about_half_of_the_documents() -> None:
-    held = sum(EVERYTHING.narrow(0).holds(doc_id) for doc_id in IDS)
-    assert 0.45 < held / len(IDS) < 0.55
+    count = sum(EVERYTHING.narrow(0).holds(doc_id) for doc_id in IDS)
+    assert 0.45 < count / len(IDS) < 0.55
 
 
 def test_a_condition_says_what_the_window_holds() -> None:

@@ -65,8 +65,10 @@ def test_a_part_holds_so_many_pieces_however_short_they_are() -> None:
 
 
 def test_a_moment_leads_to_the_part_that_is_being_said() -> None:
-    said = [Element(kind="paragraph", text="x" * 15_000, start_seconds=second) for second in (0.0, 5.5, 83.2)]
-    outline = encode(said, None)[0]
+    transcript = [
+        Element(kind="paragraph", text="x" * 15_000, start_seconds=second) for second in (0.0, 5.5, 83.2)
+    ]
+    outline = encode(transcript, None)[0]
     assert [part_at_moment(outline, second) for second in (0, 5, 6, 83.2, 900)] == [0, 0, 1, 2, 2]
     assert part_at_moment(encode([piece(3)], None)[0], 60) == 0
 
@@ -140,32 +142,32 @@ def of(
     record: DocumentRecord = RECORD,
 ) -> Material:
     """Return the material for the views of a document, with defaults for the parts a test does not need."""
-    known = CAPTIONS if captions is None else captions
-    return Material(record, encode(elements, page_count)[0], tuple(elements), known, quoted)
+    image_captions = CAPTIONS if captions is None else captions
+    return Material(record, encode(elements, page_count)[0], tuple(elements), image_captions, quoted)
 
 
-def page_of(made: Material, number: int, *drawn: Any) -> PageView:
+def page_of(material: Material, number: int, *drawn: Any) -> PageView:
     """Return the view of a page from the parts of the document that it needs."""
-    return page_view(_narrowed(made, shown_parts(made.outline, number)), number, *drawn)
+    return page_view(_narrowed(material, shown_parts(material.outline, number)), number, *drawn)
 
 
-def text_of(made: Material, **query: Any) -> ReadableView:
+def text_of(material: Material, **query: Any) -> ReadableView:
     """Return the readable view of the part that a query selects."""
-    wanted: list[tuple[int, str]] = []
-    if made.cited is not None:
-        wanted = elements_to_search(made.elements, 0, made.cited.citation)
+    candidates: list[tuple[int, str]] = []
+    if material.cited is not None:
+        candidates = elements_to_search(material.elements, 0, material.cited.citation)
     places = [
-        Place(wanted[place.index][0], place.start, place.end)
-        for place in passage_places([text for _, text in wanted], made.cited)
+        Place(candidates[place.index][0], place.start, place.end)
+        for place in passage_places([text for _, text in candidates], material.cited)
     ]
-    number = starting_part(made.outline, ReadableQuery(**query), places)
-    return readable_view(_narrowed(made, range(number, number + 1)), number, places)
+    number = starting_part(material.outline, ReadableQuery(**query), places)
+    return readable_view(_narrowed(material, range(number, number + 1)), number, places)
 
 
-def _narrowed(made: Material, parts: range) -> Material:
-    starts = [*(part.start for part in made.outline.parts), len(made.elements)]
-    elements = made.elements[starts[parts.start] : starts[parts.stop]] if parts else ()
-    return replace(made, elements=elements)
+def _narrowed(material: Material, parts: range) -> Material:
+    starts = [*(part.start for part in material.outline.parts), len(material.elements)]
+    elements = material.elements[starts[parts.start] : starts[parts.stop]] if parts else ()
+    return replace(material, elements=elements)
 
 
 def material(quote: str | None = None, elements: tuple[Element, ...] = ELEMENTS) -> Material:
@@ -273,8 +275,8 @@ def test_an_item_of_a_list_has_one_bullet() -> None:
 
 
 def test_a_passage_in_a_table_is_marked_in_its_cells() -> None:
-    found = of(ELEMENTS, cited("| P1 \\| P2 | 40 <b>kg</b> |", 2), 3)
-    page = page_html(page_of(found, 2))
+    material = of(ELEMENTS, cited("| P1 \\| P2 | 40 <b>kg</b> |", 2), 3)
+    page = page_html(page_of(material, 2))
     assert '<td><mark id="cited">P1 | P2</mark></td>' in page
 
 
@@ -294,19 +296,19 @@ def test_the_whole_text_opens_where_the_passage_stands() -> None:
 def test_the_whole_text_opens_at_a_page_and_at_a_moment() -> None:
     paged = tuple(Element(kind="paragraph", text="x" * 15_000, page_number=n) for n in (1, 2, 3))
     assert text_of(of(paged), page=3).elements[0].page_number == 3
-    said = tuple(Element(kind="paragraph", text="x" * 15_000, start_seconds=n * 60.0) for n in range(3))
-    view = text_of(of(said), t=61)
+    transcript = tuple(Element(kind="paragraph", text="x" * 15_000, start_seconds=n * 60.0) for n in range(3))
+    view = text_of(of(transcript), t=61)
     assert view.elements[0].start_seconds == 60.0
     assert 'id="t-60"' in readable_html(view)
 
 
 def test_a_moment_leads_to_the_recording_if_somebody_said_where_it_is() -> None:
-    said = (Element(kind="paragraph", text="Hello.", start_seconds=83.4),)
+    transcript = (Element(kind="paragraph", text="Hello.", start_seconds=83.4),)
     record = RECORD.model_copy(update={"source_url": "https://video.example/talk"})
-    page = readable_html(text_of(of(said, record=record)))
+    page = readable_html(text_of(of(transcript, record=record)))
     assert 'href="https://video.example/talk#t=83">01:23</a>' in page
     hostile = RECORD.model_copy(update={"source_url": "javascript:alert(1)"})
-    assert "javascript" not in readable_html(text_of(of(said, record=hostile)))
+    assert "javascript" not in readable_html(text_of(of(transcript, record=hostile)))
 
 
 def test_a_document_without_pages_is_read_in_parts() -> None:
@@ -339,16 +341,16 @@ def test_a_heading_that_repeats_the_title_is_written_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "escaped"),
+    ("line", "escaped"),
     [
         ("# no heading", "\\# no heading"),
         ("1. no item", "1\\. no item"),
         ("a *b* [c](d)", "a \\*b\\* \\[c\\](d)"),
     ],
 )
-def test_a_line_that_looks_like_markup_stays_text(written: str, escaped: str) -> None:
-    found = text_of(of((Element(kind="paragraph", text=written),)))
-    assert readable_markdown(found).endswith(f"\n\n{escaped}\n")
+def test_a_line_that_looks_like_markup_stays_text(line: str, escaped: str) -> None:
+    view = text_of(of((Element(kind="paragraph", text=line),)))
+    assert readable_markdown(view).endswith(f"\n\n{escaped}\n")
 
 
 def test_the_source_of_a_pdf_opens_at_the_page() -> None:

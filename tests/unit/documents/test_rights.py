@@ -14,7 +14,7 @@ OLGA = UserContext(user_id="olga", roles=("admin",))
 
 
 def state(
-    applied: tuple[str, ...], wanted: tuple[str, ...], *, indexed: bool, owner: str = ""
+    applied: tuple[str, ...], target_acl: tuple[str, ...], *, indexed: bool, owner: str = ""
 ) -> DocumentState:
     return DocumentState(
         doc_id="d",
@@ -23,12 +23,12 @@ def state(
         updated_at=datetime(2026, 1, 1, tzinfo=UTC),
         blob_etag="0x1" if indexed else "",
         rights=Rights(acl=applied),
-        wanted_rights=Rights(acl=wanted, owner_id=owner or None),
+        wanted_rights=Rights(acl=target_acl, owner_id=owner or None),
     )
 
 
 @pytest.mark.parametrize(
-    ("applied", "wanted", "indexed", "seen"),
+    ("applied", "target_acl", "indexed", "seen"),
     [
         ((), ("hr",), False, True),
         ((), (), False, False),
@@ -38,9 +38,9 @@ def state(
     ],
 )
 def test_while_rights_change_the_narrower_hold(
-    applied: tuple[str, ...], wanted: tuple[str, ...], indexed: bool, seen: bool
+    applied: tuple[str, ...], target_acl: tuple[str, ...], indexed: bool, seen: bool
 ) -> None:
-    assert may_see(ANNA, state(applied, wanted, indexed=indexed)) is seen
+    assert may_see(ANNA, state(applied, target_acl, indexed=indexed)) is seen
 
 
 def test_owners_and_administrators_change_and_readers_do_not() -> None:

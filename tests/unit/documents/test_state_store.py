@@ -65,13 +65,13 @@ def state(number: int, status: DocumentStatus = "ready", age_s: float = 3600) ->
 @pytest.fixture
 async def table() -> CountingTable:
     """Return a table with a thousand documents that became ready an hour ago."""
-    made = CountingTable()
-    store = DocumentStore(made)
+    counting_table = CountingTable()
+    store = DocumentStore(counting_table)
     for number in range(OTHERS):
         await store.replace(
             (await store.create(state(number, "queued"))).model_copy(update={"status": "ready"})
         )
-    return made
+    return counting_table
 
 
 @pytest.fixture
@@ -127,9 +127,9 @@ async def test_documents_are_unfinished_until_they_are_ready_or_gone(store: Docu
 async def test_a_row_that_was_left_behind_is_shown_to_nobody_and_removed_later(
     table: CountingTable, store: DocumentStore
 ) -> None:
-    made = await store.create(state(OTHERS, "parsing"))
+    document = await store.create(state(OTHERS, "parsing"))
     table.fails = True
-    await store.replace(made.model_copy(update={"status": "ready"}))
+    await store.replace(document.model_copy(update={"status": "ready"}))
     table.fails = False
     (left,) = (row for row in table.rows.values() if row["PartitionKey"] == "~unfinished")
     assert await ids(store.unfinished()) == set()
@@ -147,7 +147,7 @@ def owned(number: int, owner_id: str) -> DocumentState:
 async def test_documents_of_an_owner_are_found_without_reading_others(
     table: CountingTable, store: DocumentStore
 ) -> None:
-    kept = await store.create(owned(OTHERS, "ada"))
+    own_document = await store.create(owned(OTHERS, "ada"))
     given_away = await store.create(owned(OTHERS + 1, "ada"))
     deleted = await store.create(owned(OTHERS + 2, "ada"))
     await store.delete(deleted)
@@ -162,7 +162,7 @@ async def test_documents_of_an_owner_are_found_without_reading_others(
     assert table.rows_read <= 4
     # A store in another process has cached no rows, so it writes the missing row again.
     other = DocumentStore(table)
-    read = await other.get(kept.doc_id)
+    read = await other.get(own_document.doc_id)
     assert read is not None
     await other.replace(read.model_copy(update=pending))
     assert await ids(other.of_owner("bob")) == {OTHERS, OTHERS + 1}

@@ -68,10 +68,10 @@ async def make_passes(services: Services, at_work: Orchestrations, process: Serv
     the passes.
     """
     assert isinstance(services.queues, InMemoryTaskQueues)
-    for made in range(20):
+    for passes in range(20):
         messages = services.queues.take(ERASURES_QUEUE)
         if not messages:
-            return made
+            return passes
         for message in messages:
             task = EraseUserTask.model_validate_json(message)
             await advance(task.erasure_id, process or services, at_work.deps())
@@ -87,25 +87,25 @@ async def one_pass(services: Services, at_work: Orchestrations, **until: float) 
 
 def everything(services: Services) -> list[tuple[str, str]]:
     """Return every value in the fakes as text, with its location."""
-    found: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for name in PORTS:
         for attribute, value in vars(getattr(services, name)).items():
             if attribute != "requests":  # recorded by the fake index, but not stored by a real one
-                _collect(f"{name}.{attribute}", value, found)
-    return found
+                _collect(f"{name}.{attribute}", value, entries)
+    return entries
 
 
-def _collect(place: str, value: Any, found: list[tuple[str, str]]) -> None:
+def _collect(place: str, value: Any, entries: list[tuple[str, str]]) -> None:
     if isinstance(value, dict):
         for key, one in value.items():
-            _collect(f"{place}[{key}]", one, found)
+            _collect(f"{place}[{key}]", one, entries)
     elif isinstance(value, list | tuple | set):
         for number, one in enumerate(value):
-            _collect(f"{place}[{number}]", one, found)
+            _collect(f"{place}[{number}]", one, entries)
     elif isinstance(value, InMemoryTable):
-        _collect(place, value.rows, found)
+        _collect(place, value.rows, entries)
     elif not isinstance(value, itertools.count):
-        found.append((place, f"{place} {value!r}"))
+        entries.append((place, f"{place} {value!r}"))
 
 
 def stored_of(services: Services, marks: tuple[str, ...]) -> list[tuple[str, str]]:

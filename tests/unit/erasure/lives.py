@@ -128,8 +128,8 @@ async def _ask(
 
 
 async def _rate(request: RunRequest, words: str, user: UserContext, services: Services) -> None:
-    said = FeedbackBody(rating=2, comment=f"Not so good: {words}")
-    await rate_run(request.run_id, said, user, services)
+    feedback = FeedbackBody(rating=2, comment=f"Not so good: {words}")
+    await rate_run(request.run_id, feedback, user, services)
     record = await owned_run(request.run_id, user, services.runs)
     await services.quality.add(OpeningRecord(key=key_of(request.run_id), at=record.created_at, n=1))
 
@@ -143,13 +143,13 @@ async def _wait_in_a_program(words: str, user: UserContext, services: Services) 
     now = datetime.now(UTC)
     request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
     await RunFiles(services.blobs, run_id).put_request(request)
-    asked = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
-    kept = WaitingRun(run_id=run_id, journal=(), results=(), ask_step=0, asked=asked)
-    await services.blobs.write(WORK, f"sessions/{run_id}.json", kept.model_dump_json().encode())
+    clarification = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
+    waiting_run = WaitingRun(run_id=run_id, journal=(), results=(), ask_step=0, asked=clarification)
+    await services.blobs.write(WORK, f"sessions/{run_id}.json", waiting_run.model_dump_json().encode())
     return run_id
 
 
-async def _chat(words: str, told: RunRequest, user: UserContext, services: Services) -> str:
+async def _chat(words: str, answered_request: RunRequest, user: UserContext, services: Services) -> str:
     """Store a chat message that waits for its answer, and a conversation with an answered question."""
     place = BotConversation(
         channel="msteams",
@@ -165,5 +165,7 @@ async def _chat(words: str, told: RunRequest, user: UserContext, services: Servi
     assert services.bot_turns is not None
     turn = BotTurn(conversation=place, owner_id=user.user_id, updated_at=datetime.now(UTC))
     await services.bot_turns.put(conversation_key(place), turn)
-    await services.bot_turns.note_message(conversation_key(place), "m1", told.run_id, user.user_id)
+    await services.bot_turns.note_message(
+        conversation_key(place), "m1", answered_request.run_id, user.user_id
+    )
     return key

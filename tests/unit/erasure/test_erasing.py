@@ -67,15 +67,15 @@ async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() ->
     other = await ask(services, "At what pressure does the pump run?")
     of_ben = await ask(services, "What was the revenue?", user=BEN)
     await remember_queued(services)
-    kept = {run.run_id: traces(services, run.run_id) for run in (other, of_ben)}
+    traces_before = {run.run_id: traces(services, run.run_id) for run in (other, of_ben)}
     await delete_thread(first.thread_id, ANNA, services)
     assert await erase_queued(services, stop) == [0]
     assert traces(services, first.run_id) + traces(services, second.run_id) == []
     assert await erase_queued(services, stop) == [LAST_PASS_AFTER_S]
     assert isinstance(services.threads, InMemoryThreadStore)
     assert services.threads.thread_ids == {other.thread_id, of_ben.thread_id}
-    assert {run_id: traces(services, run_id) for run_id in kept} == kept
-    assert "record" in kept[other.run_id]
+    assert {run_id: traces(services, run_id) for run_id in traces_before} == traces_before
+    assert "record" in traces_before[other.run_id]
     with pytest.raises(NotFoundError):
         await delete_thread(first.thread_id, ANNA, services)
 
@@ -90,8 +90,8 @@ async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
     await erase_queued(services, stop)
     assert traces(services, first.run_id) == []
     assert "m" in traces(services, later.run_id)
-    shown = await read_messages(first.thread_id, ANNA, services, 10)
-    assert [message.question for message in shown.messages] == ["And why?"]
+    page = await read_messages(first.thread_id, ANNA, services, 10)
+    assert [message.question for message in page.messages] == ["And why?"]
     assert await resume_erasures(services.threads, services.queues) == 0
 
 
@@ -142,10 +142,10 @@ async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> Non
     action = await until_commit(services, request)
     write = services.blobs.write
 
-    async def late(container: str, name: str, content: bytes, **given: Any) -> None:
+    async def late(container: str, name: str, content: bytes, **options: Any) -> None:
         await delete_thread(request.thread_id, ANNA, services)
         await erase_queued(services, stop)
-        await write(container, name, content, **given)
+        await write(container, name, content, **options)
 
     services.blobs.write = late  # type: ignore[method-assign]
     ended = await perform(StepInput(run_id=request.run_id, action=action), services)
@@ -162,8 +162,10 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     assert isinstance(services.run_log, InMemoryRunLog)
     lines = services.run_log.lines(request.run_id)
     await clear_thread(request.thread_id, ANNA, services)
-    kept = [(WORK, name) for name in blob_names(services, WORK)]
-    contents = [(container, name, await services.blobs.read(container, name)) for container, name in kept]
+    locations = [(WORK, name) for name in blob_names(services, WORK)]
+    contents = [
+        (container, name, await services.blobs.read(container, name)) for container, name in locations
+    ]
     await erase_queued(services, stop)
     for container, name, content in contents:
         await services.blobs.write(container, name, content)
@@ -204,9 +206,9 @@ async def test_readers_of_a_run_see_its_end_before_its_log_goes() -> None:
     seen: list[str] = []
     append = services.run_log.append
 
-    async def watched(run_id: str, events: object, **given: object) -> int:
+    async def watched(run_id: str, events: object, **options: object) -> int:
         seen.extend(event.name for event in events)  # type: ignore[attr-defined]
-        return await append(run_id, events, **given)  # type: ignore[arg-type]
+        return await append(run_id, events, **options)  # type: ignore[arg-type]
 
     services.run_log.append = watched  # type: ignore[method-assign]
     await delete_thread(request.thread_id, ANNA, services)
@@ -217,30 +219,30 @@ async def test_readers_of_a_run_see_its_end_before_its_log_goes() -> None:
 
 async def test_an_erasure_whose_message_was_lost_is_asked_for_again() -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what pressure does the pump run?")
-    await delete_thread(asked.thread_id, ANNA, services)
+    request = await ask(services, "At what pressure does the pump run?")
+    await delete_thread(request.thread_id, ANNA, services)
     assert isinstance(services.queues, InMemoryTaskQueues)
     services.queues.take(ERASURES_QUEUE)
     assert await resume_erasures(services.threads, services.queues) == 1
     await erase_queued(services, stop)
     await erase_queued(services, stop)
     assert await resume_erasures(services.threads, services.queues) == 0
-    assert traces(services, asked.run_id) == []
+    assert traces(services, request.run_id) == []
 
 
 async def test_an_old_run_loses_its_log_and_keeps_its_answer_in_the_thread() -> None:
     services = await corpus_services()
-    asked = await ask(services, "At what pressure does the pump run?")
-    waiting = await begin(services, "And why?", asked.thread_id)
+    request = await ask(services, "At what pressure does the pump run?")
+    waiting = await begin(services, "And why?", request.thread_id)
     now = datetime.now(UTC)
     assert await purge_old_runs(now + timedelta(days=29), services, stop) == 0
     assert await purge_old_runs(now + timedelta(days=31), services, stop) == 1
     assert await purge_old_runs(now + timedelta(days=31), services, stop) == 0
-    kept = [f"{RUN_LOG}/{asked.run_id}/{name}.json" for name in ("answer", "provenance")]
-    assert traces(services, asked.run_id) == [*kept, "record"]
-    messages = (await read_messages(asked.thread_id, ANNA, services, 10)).messages
+    remaining_files = [f"{RUN_LOG}/{request.run_id}/{name}.json" for name in ("answer", "provenance")]
+    assert traces(services, request.run_id) == [*remaining_files, "record"]
+    messages = (await read_messages(request.thread_id, ANNA, services, 10)).messages
     assert [message.answer is not None for message in messages] == [True, False]
     assert "log" in traces(services, waiting.run_id)
-    record = await owned_run(asked.run_id, ANNA, services.runs)
+    record = await owned_run(request.run_id, ANNA, services.runs)
     assert (await view_run(record, services)).answer is not None
     assert len((await list_threads(ANNA, services.threads, 10)).threads) == 1

@@ -89,8 +89,8 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
         after = stored_of(services, ben.marks)
         assert after == before, calls
         ended = await erasure_of("anna-leaves", services.blobs)
-        found = ended.erased.model_dump(exclude=_COUNTED_AS_DELETED)
-        assert (ended.status, found) == ("completed", COUNTS.model_dump(exclude=_COUNTED_AS_DELETED)), calls
+        counts = ended.erased.model_dump(exclude=_COUNTED_AS_DELETED)
+        assert (ended.status, counts) == ("completed", COUNTS.model_dump(exclude=_COUNTED_AS_DELETED)), calls
     raise AssertionError("An erasure takes more calls than that.")
 
 
@@ -223,19 +223,19 @@ async def test_documents_stay_unless_they_are_theirs_alone_and_it_is_asked_for(w
         await services.blobs.write(DOCUMENTS, folder + name, b"anna-leaves")
     at_work = Orchestrations()
 
-    async def gone(state: DocumentState) -> None:
+    async def delete_document(state: DocumentState) -> None:
         at_work.deleted.append(state.doc_id)
         await services.documents.delete(state)
 
-    at_work.delete_document = gone  # type: ignore[method-assign]
+    at_work.delete_document = delete_document  # type: ignore[method-assign]
     await erase("anna-leaves", services, at_work, "delete" if wish == "delete" else "keep")
     ended = await erasure_of("anna-leaves", services.blobs)
-    kept = {one.what: one.count for one in ended.kept}
+    kept_counts = {one.what: one.count for one in ended.kept}
     assert at_work.deleted == (["secret"] if wish == "delete" else [])
     assert ended.erased.documents == (1 if wish == "delete" else 0)
-    assert kept["documents of theirs that others may read"] == 1
-    assert kept["documents of others whose access list names them"] == 1
-    assert kept.get("documents that only they may read") == (None if wish == "delete" else 1)
+    assert kept_counts["documents of theirs that others may read"] == 1
+    assert kept_counts["documents of others whose access list names them"] == 1
+    assert kept_counts.get("documents that only they may read") == (None if wish == "delete" else 1)
     assert ended.erased.unused_uploads == 1
     left = [one.name async for one in services.blobs.list_blobs(DOCUMENTS, folder)]
     assert left == [f"{folder}there.md", f"{folder}there.md.acl.json"]

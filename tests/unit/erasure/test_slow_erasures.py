@@ -43,9 +43,9 @@ async def handle(services: Services, at_work: Orchestrations, clock: _Clock, loo
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
-    made = _Clock(0)
-    monkeypatch.setattr(passes, "time", made)
-    return made
+    fake_clock = _Clock(0)
+    monkeypatch.setattr(passes, "time", fake_clock)
+    return fake_clock
 
 
 async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _Clock) -> None:
@@ -72,16 +72,16 @@ async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pyt
     assert record is not None
     places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
     await keep_record(services.blobs, record.model_copy(update={"passes": 1, "counted": 1, "runs": places}))
-    asked: list[str] = []
+    forgotten_keys: list[str] = []
 
     async def forget(at: datetime, key: str) -> int:
-        asked.append(key)
+        forgotten_keys.append(key)
         return 0
 
     monkeypatch.setattr(services.quality, "forget", forget)
     for message in range(1, 5):
         await handle(services, Orchestrations(), clock, 1)
-        assert len(asked) == message, "a run for each message"
+        assert len(forgotten_keys) == message, "a run for each message"
         assert (await erasure_of("nobody", services.blobs)).status == "running"
     await handle(services, Orchestrations(), clock, 1)
     assert (await erasure_of("nobody", services.blobs)).status == "completed"

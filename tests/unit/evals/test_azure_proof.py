@@ -86,9 +86,9 @@ class FakeTarget:
 
 
 def run(target: Any, out: Path, *arguments: str) -> Evidence:
-    given = kit._arguments(["--subscription", "SUB", "--out", str(out), "--pause", "0", *arguments])
-    chosen = [step for step in STEPS if not given.step or step.name in given.step]
-    return kit._run(target, given, chosen, is_whole=not given.step)
+    options = kit._arguments(["--subscription", "SUB", "--out", str(out), "--pause", "0", *arguments])
+    chosen = [step for step in STEPS if not options.step or step.name in options.step]
+    return kit._run(target, options, chosen, is_whole=not options.step)
 
 
 def test_the_known_answers_stand_in_the_samples(tmp_path: Path) -> None:

@@ -108,13 +108,13 @@ def test_outcomes_are_what_the_reader_has(last: StreamEvent | None, outcome: str
 
 
 def test_a_report_counts_runs_by_fault_and_keeps_no_text_of_an_answer() -> None:
-    told = report([KEPT, replace(KEPT, fault="drip", wall_ms=27_000.0)])
-    assert told["faults"]["drip"]["broken"] == 1
-    assert told["faults"]["stall"]["broken"] == 0
-    assert told["worst_overrun_ms"] == 2000.0
-    assert told["overrun_histogram_ms"]["<= 0"] == 1
-    assert told["overrun_histogram_ms"]["<= 2000"] == 1
-    assert "Seven." not in str(told)
+    summary = report([KEPT, replace(KEPT, fault="drip", wall_ms=27_000.0)])
+    assert summary["faults"]["drip"]["broken"] == 1
+    assert summary["faults"]["stall"]["broken"] == 0
+    assert summary["worst_overrun_ms"] == 2000.0
+    assert summary["overrun_histogram_ms"]["<= 0"] == 1
+    assert summary["overrun_histogram_ms"]["<= 2000"] == 1
+    assert "Seven." not in str(summary)
 
 
 def test_decisions_ends_and_differences_are_read_from_events() -> None:

@@ -34,9 +34,9 @@ NOW = PAPER.sentences(2)
 def test_what_is_wrong_is_found_and_nothing_else(
     state: dict[str, Any], rows: list[dict[str, Any]], kinds: set[str]
 ) -> None:
-    found = Finding()
-    check_paper(PAPER, state, {"access_control_list": ["anna"]}, rows, found)
-    assert {kind for kind, lines in vars(found).items() if lines} == kinds
+    finding = Finding()
+    check_paper(PAPER, state, {"access_control_list": ["anna"]}, rows, finding)
+    assert {kind for kind, lines in vars(finding).items() if lines} == kinds
 
 
 def test_the_report_adds_up_what_rounds_found() -> None:

@@ -25,10 +25,10 @@ def test_the_same_seed_makes_the_same_requests_of_every_call() -> None:
     first, second, other = (requests(document, 20, number) for number in (3, 3, 4))
     assert len(first) == 20
     assert {request.name for request in first} == set(FEW)
-    shown = [
+    cases = [
         [(one.name, one.case.path_parameters, one.case.body) for one in some] for some in (first, second)
     ]
-    assert shown[0] == shown[1]
+    assert cases[0] == cases[1]
     assert [one.name for one in first] != [one.name for one in other]
     kinds = collections.Counter(request.is_valid for request in first)
     assert min(kinds[True], kinds[False]) > 4
@@ -41,11 +41,11 @@ def test_errors_of_the_server_and_other_complaints_are_told_apart() -> None:
         seen("search", 200, "schema"),
         seen("chat", None, "no"),
     ]
-    told = report(some, [seen("memory", 401)])
-    assert (told["server_errors"], told["mismatches"], told["no_answer"]) == (1, 2, 1)
-    assert told["calls"]["search"] == {"cases": 2, "statuses": {"200": 1, "500": 1}, "complained": 2}
-    assert not is_clean(told)
-    assert "Server error" in as_text(told)
+    summary = report(some, [seen("memory", 401)])
+    assert (summary["server_errors"], summary["mismatches"], summary["no_answer"]) == (1, 2, 1)
+    assert summary["calls"]["search"] == {"cases": 2, "statuses": {"200": 1, "500": 1}, "complained": 2}
+    assert not is_clean(summary)
+    assert "Server error" in as_text(summary)
 
 
 def test_only_answers_as_described_are_clean() -> None:
@@ -72,17 +72,18 @@ def make_wrong_app() -> Iterator[str]:
 def test_an_app_that_fails_or_answers_otherwise_is_found(wrong_app: str) -> None:
     names = ("get_health", "get_readiness", "get_threads", "create_thread")
     document = describe_operations([one for one in api_operations() if one.name in names])
-    made = requests(document, 16, 1)
+    generated_requests = requests(document, 16, 1)
     sender = Sender(wrong_app, {"anna": "x", "ben": "y"}, Things(), 1)
-    told = report(
-        sender.send_all(made), sender.without_identity(made, frozenset({"get_health", "get_readiness"}))
+    summary = report(
+        sender.send_all(generated_requests),
+        sender.without_identity(generated_requests, frozenset({"get_health", "get_readiness"})),
     )
-    calls = told["calls"]
+    calls = summary["calls"]
     assert calls["get_readiness"]["complained"] == 0
     for name in set(names) - {"get_readiness"}:
         assert calls[name]["complained"] == calls[name]["cases"] > 0, name
-    assert told["server_errors"] == calls["get_health"]["cases"]
-    complaints = [complaint for one in told["complaints"] for complaint in one["complaints"]]
+    assert summary["server_errors"] == calls["get_health"]["cases"]
+    complaints = [complaint for one in summary["complaints"] for complaint in one["complaints"]]
     for expected in (
         "Server error",
         "schema",

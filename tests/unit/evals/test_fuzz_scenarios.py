@@ -25,16 +25,18 @@ def app(request: pytest.FixtureRequest) -> Iterator[str]:
     """Serve an app with threads that has the defect named by the fixture parameter."""
     owners: dict[str, str] = {}
 
-    def respond(sent: Request) -> Answer:
-        user, thread_id = sent.headers["Authorization"], sent.target.rpartition("/")[2]
+    def respond(http_request: Request) -> Answer:
+        user, thread_id = http_request.headers["Authorization"], http_request.target.rpartition("/")[2]
         owner = owners.get(thread_id)
-        if sent.method == "POST":
-            owners[made := f"t{len(owners)}"] = user
-            return json_answer(view_of(made), 201)
-        if owner is None or (owner != user and not (sent.method == "GET" and request.param == "shows")):
+        if http_request.method == "POST":
+            owners[new_id := f"t{len(owners)}"] = user
+            return json_answer(view_of(new_id), 201)
+        if owner is None or (
+            owner != user and not (http_request.method == "GET" and request.param == "shows")
+        ):
             problem = {"type": "about:blank", "title": "Not Found", "status": 404, "code": "NotFoundError"}
             return json_answer(problem, 404, "application/problem+json")
-        if sent.method == "GET":
+        if http_request.method == "GET":
             return json_answer(view_of(thread_id))
         if request.param != "keeps":
             del owners[thread_id]
@@ -54,23 +56,26 @@ def played(url: str, seed: int = 1, count: int = 12) -> Told:
     return Player(document, url, Things(), seed).play(TOKENS, count)
 
 
-def complaints(told: Told) -> list[str]:
+def complaints(outcome: Told) -> list[str]:
     return [
-        text for one in told.seen for text in one.complaints if "another user" in text or "deletion" in text
+        text
+        for one in outcome.seen
+        for text in one.complaints
+        if "another user" in text or "deletion" in text
     ]
 
 
 @pytest.mark.parametrize("app", ["nothing"], indirect=True)
 def test_what_is_made_is_followed_tried_by_another_and_looked_for_when_it_is_gone(app: str) -> None:
-    told = played(app)
-    assert told.scenarios == 12
-    assert told.links.keys() == {"get_thread", "delete_thread"}
-    assert told.foreign > 0
-    assert told.gone > 0
-    assert complaints(told) == []
-    assert told.body["calls"] == len(told.seen)
+    outcome = played(app)
+    assert outcome.scenarios == 12
+    assert outcome.links.keys() == {"get_thread", "delete_thread"}
+    assert outcome.foreign > 0
+    assert outcome.gone > 0
+    assert complaints(outcome) == []
+    assert outcome.body["calls"] == len(outcome.seen)
     again = played(app)
-    assert [one.name for one in again.seen] == [one.name for one in told.seen]
+    assert [one.name for one in again.seen] == [one.name for one in outcome.seen]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +87,6 @@ def test_what_another_user_gets_or_is_still_there_is_a_fault(
     monkeypatch: pytest.MonkeyPatch, app: str, complaint: str
 ) -> None:
     monkeypatch.setattr(scenarios, "_MOMENTS_S", 0.0)
-    told = played(app)
-    assert set(complaints(told)) == {complaint}
-    assert not is_clean(report(told.seen[:1], [], told))
+    outcome = played(app)
+    assert set(complaints(outcome)) == {complaint}
+    assert not is_clean(report(outcome.seen[:1], [], outcome))

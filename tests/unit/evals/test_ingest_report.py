@@ -24,8 +24,8 @@ def test_every_file_is_found_and_references_are_no_documents(tmp_path: Path) -> 
     put(tmp_path / "a.md")
     put(tmp_path / ".hidden" / "c.md")
     reference = put(tmp_path / "reference" / "manual.docx.md")
-    found = find_files(tmp_path)
-    assert [(file.name, file.reference) for file in found] == [("a.md", None), ("b/manual.docx", reference)]
+    files = find_files(tmp_path)
+    assert [(file.name, file.reference) for file in files] == [("a.md", None), ("b/manual.docx", reference)]
 
 
 def test_the_reference_may_lie_beside_the_folder(tmp_path: Path) -> None:

@@ -85,5 +85,7 @@ def test_a_percentile_is_a_value_that_was_seen() -> None:
 
 
 def test_a_picture_adds_no_words() -> None:
-    shown = "It is blue.\n\n![A pump (2) curve](/api/documents/d/figures/0a.png) (Source: m (1).pdf, S. 3)"
-    assert answer_token_f1(shown, ["it is blue"]) == 1.0
+    answer_text = (
+        "It is blue.\n\n![A pump (2) curve](/api/documents/d/figures/0a.png) (Source: m (1).pdf, S. 3)"
+    )
+    assert answer_token_f1(answer_text, ["it is blue"]) == 1.0

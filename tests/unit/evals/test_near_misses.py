@@ -30,10 +30,10 @@ KINDS = {
 
 
 def test_each_kind_is_made_and_none_is_what_the_block_says() -> None:
-    made = near_misses(BLOCKS, per_kind=5)
-    assert {miss.kind for miss in made} == KINDS
-    assert all(miss.quote not in miss.block for miss in made)
-    assert near_misses(BLOCKS, per_kind=5) == made, "the same for the same seed"
+    misses = near_misses(BLOCKS, per_kind=5)
+    assert {miss.kind for miss in misses} == KINDS
+    assert all(miss.quote not in miss.block for miss in misses)
+    assert near_misses(BLOCKS, per_kind=5) == misses, "the same for the same seed"
 
 
 def test_none_passes() -> None:

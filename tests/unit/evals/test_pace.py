@@ -18,10 +18,10 @@ def run(
 
 
 def test_what_is_whole_cut_and_late_is_counted() -> None:
-    told = conclude([run(4.0, 2.0), run(6.0, 3.0, truncated=True), run(61.0, None, degraded=True)])
-    assert (told["questions"], told["whole"], told["cut"], told["late"]) == (3, 1, 1, 1)
-    assert (told["calls_mean"], told["tokens_in_mean"]) == (2, 400)
-    assert (told["first_token_p50_s"], told["latency_p50_s"]) == (2.5, 6.0)
+    summary = conclude([run(4.0, 2.0), run(6.0, 3.0, truncated=True), run(61.0, None, degraded=True)])
+    assert (summary["questions"], summary["whole"], summary["cut"], summary["late"]) == (3, 1, 1, 1)
+    assert (summary["calls_mean"], summary["tokens_in_mean"]) == (2, 400)
+    assert (summary["first_token_p50_s"], summary["latency_p50_s"]) == (2.5, 6.0)
 
 
 def test_there_are_sixty_questions_and_each_has_a_name() -> None:

@@ -36,7 +36,7 @@ def page_of(*outcomes: Outcome) -> str:
 def test_each_question_shows_what_was_expected_answered_cited_shown_and_measured() -> None:
     answer = Answer("Two metres [1].", abstained=False, citations=(cited(3, "two metres long"),))
     call = ModelCall("Passage: The tail is two metres long.", 0.5, 120, 8)
-    asked = Outcome(
+    outcome = Outcome(
         LOOKUP,
         pages=(("kites.pdf", 3),),
         answer=answer,
@@ -44,8 +44,8 @@ def test_each_question_shows_what_was_expected_answered_cited_shown_and_measured
         answer_seconds=1.2,
         calls=(call,),
     )
-    text = _Tags(page_of(asked, Outcome(UNANSWERABLE, answer=ABSTENTION))).text
-    for shown in (
+    text = _Tags(page_of(outcome, Outcome(UNANSWERABLE, answer=ABSTENTION))).text
+    for expected in (
         "How long is the tail?",
         "two metres",
         "Two metres [1].",
@@ -56,13 +56,13 @@ def test_each_question_shows_what_was_expected_answered_cited_shown_and_measured
         "answer_seconds",
         "The documents do not hold the answer.",
     ):
-        assert shown in text, shown
+        assert expected in text, expected
 
 
 def test_nothing_that_others_wrote_becomes_markup() -> None:
     answer = Answer(HOSTILE, abstained=False, citations=(cited(3, HOSTILE),))
-    asked = Outcome(LOOKUP, answer=answer, errors={"search": HOSTILE}, calls=(ModelCall(HOSTILE, 1, 1, 1),))
-    page = page_of(asked)
+    outcome = Outcome(LOOKUP, answer=answer, errors={"search": HOSTILE}, calls=(ModelCall(HOSTILE, 1, 1, 1),))
+    page = page_of(outcome)
     plain = page_of(Outcome(LOOKUP, answer=answer, errors={"search": "x"}, calls=(ModelCall("x", 1, 1, 1),)))
     assert {tag for tag, _ in _Tags(page).tags} == {tag for tag, _ in _Tags(plain).tags}
     assert "script" not in {tag for tag, _ in _Tags(page).tags}

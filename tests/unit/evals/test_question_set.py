@@ -59,11 +59,11 @@ def test_passages_become_small_files_with_their_title(tmp_path: Path) -> None:
     write_lines(tmp_path / "passages.jsonl", {"passage_id": "p/1 a", "title": "Kites", "text": "They fly."})
     relevant = [{"passage_id": "p/1 a", "grade": 2}]
     write_lines(tmp_path / "queries.jsonl", query(relevant=relevant, answers=["they", "fly"], answer=4))
-    found = read_set(tmp_path)
-    assert found.sources[0].content() == b"Kites\n\nThey fly."
-    assert found.questions[0].grades == {(found.sources[0].key, None): 2.0}
-    assert found.questions[0].unit == "passage"
-    assert found.questions[0].answers == ("they", "fly", "4")
+    question_set = read_set(tmp_path)
+    assert question_set.sources[0].content() == b"Kites\n\nThey fly."
+    assert question_set.questions[0].grades == {(question_set.sources[0].key, None): 2.0}
+    assert question_set.questions[0].unit == "passage"
+    assert question_set.questions[0].answers == ("they", "fly", "4")
 
 
 def test_labels_that_are_not_to_be_trusted_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_labels_that_are_not_to_be_trusted_are_left_out_and_counted(tmp_path: Pa
         query(query_id="q2", label_ok=False),
         query(query_id="q3", gold_sql=["SELECT 1"]),
     )
-    found = read_set(set_of_pages(tmp_path, bad, good, sql), limit=1)
-    assert [question.query_id for question in found.questions] == ["q1"]
-    assert found.left_out == 2
+    question_set = read_set(set_of_pages(tmp_path, bad, good, sql), limit=1)
+    assert [question.query_id for question in question_set.questions] == ["q1"]
+    assert question_set.left_out == 2
 
 
 def test_a_sample_of_the_questions_is_taken_where_there_is_one(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_sets_are_found_by_name_or_all_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "queries.jsonl, line 2 is not JSON"),
         ("[]", "line 2 is not a JSON object"),
@@ -112,11 +112,11 @@ def test_sets_are_found_by_name_or_all_together(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_line_of_another_form_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_a_line_of_another_form_is_named(tmp_path: Path, line: str, message: str) -> None:
     set_of_pages(tmp_path, query())
     with (tmp_path / "queries.jsonl").open("a") as lines:
         lines.write(line + "\n")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         read_set(tmp_path)
 
 

@@ -63,7 +63,7 @@ def texts_of(*sources: SourceFile) -> SourceTexts:
     return SourceTexts(QuestionSet("made-up", sources, ()))
 
 
-def known(page: Page | None) -> Page:
+def require_page(page: Page | None) -> Page:
     assert page is not None
     return page
 
@@ -71,8 +71,8 @@ def known(page: Page | None) -> Page:
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     path = pdf(tmp_path / "kites.pdf", "The tail is two metres long.", "Kites fly in any good wind.", "-")
     page = texts_of(SourceFile("kites.pdf", path)).page
-    assert occurs_on("tail is two metres", known(page("kites.pdf", 1)))
-    assert not occurs_on("tail is two metres", known(page("kites.pdf", 2)))
+    assert occurs_on("tail is two metres", require_page(page("kites.pdf", 1)))
+    assert not occurs_on("tail is two metres", require_page(page("kites.pdf", 2)))
     assert page("kites.pdf", 3) is None  # the page is only a picture, so the result is unknown
     assert page("kites.pdf", 4) is None
     assert page("kites.pdf", None) is None
@@ -89,9 +89,9 @@ def test_other_formats_are_read_whole(tmp_path: Path) -> None:
         SourceFile("c.txt", text="A passage about kites and wings."),
         SourceFile("d.png", tmp_path / "d.png"),
     ).page
-    assert occurs_on("Kites & wings, both", known(page("a.html", None)))
-    assert occurs_on("tail of two metres", known(page("b.docx", None)))
-    assert occurs_on("about kites", known(page("c.txt", 1)))
+    assert occurs_on("Kites & wings, both", require_page(page("a.html", None)))
+    assert occurs_on("tail of two metres", require_page(page("b.docx", None)))
+    assert occurs_on("about kites", require_page(page("c.txt", 1)))
     assert page("d.png", 1) is None
 
 

@@ -18,12 +18,12 @@ def endpoint(name: str) -> Iterator[str]:
     """Serve a model that answers with its own name, streamed if requested, and yield the URL."""
 
     def respond(request: Request) -> Answer:
-        asked = json.loads(request.body)
+        body = json.loads(request.body)
         key = request.headers["Authorization"]
-        told = {"by": name, "model": asked["model"], "key": key, "usage": USAGE}
-        if not asked.get("stream"):
-            return json_answer(told)
-        chunks = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [], **told}]
+        reply = {"by": name, "model": body["model"], "key": key, "usage": USAGE}
+        if not body.get("stream"):
+            return json_answer(reply)
+        chunks = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [], **reply}]
         frames = [f"data: {data}\n\n" for data in (*map(json.dumps, chunks), "[DONE]")]
         return 200, {"Content-Type": "text/event-stream"}, "".join(frames).encode()
 
@@ -50,13 +50,13 @@ def ask(recorder: Recorder, path: str, trace_id: str, **fields: object) -> httpx
 def test_a_watched_question_is_answered_by_the_hosted_endpoint_and_kept() -> None:
     with recorded() as recorder:
         recorder.watch(TRACE)
-        told = ask(recorder, "/chat/completions", TRACE).json()
-        assert (told["by"], told["model"], told["key"]) == ("hosted", "their-model", "Bearer their-key")
-        kept = recorder.take(TRACE)
-        assert [(call["tokens_in"], call["tokens_cached"], call["tokens_out"]) for call in kept] == [
+        reply = ask(recorder, "/chat/completions", TRACE).json()
+        assert (reply["by"], reply["model"], reply["key"]) == ("hosted", "their-model", "Bearer their-key")
+        calls = recorder.take(TRACE)
+        assert [(call["tokens_in"], call["tokens_cached"], call["tokens_out"]) for call in calls] == [
             (11, 8, 3)
         ]
-        assert kept[0]["request"]["messages"] == [{"role": "user", "content": "Hello"}]
+        assert calls[0]["request"]["messages"] == [{"role": "user", "content": "Hello"}]
 
 
 def test_a_stream_passes_unchanged_and_its_usage_is_read() -> None:
@@ -64,15 +64,15 @@ def test_a_stream_passes_unchanged_and_its_usage_is_read() -> None:
         recorder.watch(TRACE)
         streamed = ask(recorder, "/chat/completions", TRACE, stream=True)
         assert streamed.text.endswith("data: [DONE]\n\n")
-        kept = recorder.take(TRACE)[0]
-        assert (kept["tokens_in"], kept["tokens_out"]) == (11, 3)
-        assert kept["first_s"] is not None
+        call = recorder.take(TRACE)[0]
+        assert (call["tokens_in"], call["tokens_out"]) == (11, 3)
+        assert call["first_s"] is not None
 
 
 def test_what_belongs_to_no_question_goes_to_the_stack_s_own_model() -> None:
     with recorded() as recorder:
         recorder.watch(TRACE)
         for path, trace_id in (("/chat/completions", "0" * 31 + "1"), ("/embeddings", TRACE)):
-            told = ask(recorder, path, trace_id).json()
-            assert (told["by"], told["model"], told["key"]) == ("local", "our-model", "Bearer our-key")
+            reply = ask(recorder, path, trace_id).json()
+            assert (reply["by"], reply["model"], reply["key"]) == ("local", "our-model", "Bearer our-key")
         assert recorder.take(TRACE) == []

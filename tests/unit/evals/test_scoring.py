@@ -74,8 +74,8 @@ def test_passages_are_ranked_as_documents() -> None:
 
 def test_a_search_that_failed_counts_as_nothing_found() -> None:
     failed = Outcome(LOOKUP, errors={"search": "503: away"})
-    found = Outcome(LOOKUP, pages=(("kites.pdf", 3),))
-    numbers = numbers_of(failed, found, answers=False)
+    successful_outcome = Outcome(LOOKUP, pages=(("kites.pdf", 3),))
+    numbers = numbers_of(failed, successful_outcome, answers=False)
     assert numbers["page_recall@5"] == 0.5
     assert numbers["failed_searches"] == 1
     assert numbers["questions"] == 2
@@ -148,8 +148,8 @@ def test_the_report_has_its_numbers_its_origin_and_what_went_wrong() -> None:
     assert report["sets"]["toys"]["page_hit@1"] == 0.5
     assert all(isinstance(value, int | float) for value in report["sets"]["toys"].values())
     text = as_markdown([result], origin)
-    for said in ("| page_hit@1 | 0.5 |", "wings.pdf: failed encrypted", "q1, answer: 500: broken"):
-        assert said in text
+    for expected in ("| page_hit@1 | 0.5 |", "wings.pdf: failed encrypted", "q1, answer: 500: broken"):
+        assert expected in text
     assert "kites.pdf, page 3: three metres" in text
     assert [json.loads(line)["first_rank"] for line in as_json_lines([result]).splitlines()] == [1, None]
 

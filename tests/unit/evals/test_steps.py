@@ -20,8 +20,8 @@ QUESTION = Question("q1", "Where was it built?", grades={("p1.txt", None): 1.0, 
 SET = QuestionSet("steps", SOURCES, (QUESTION,))
 
 
-def call(*shown: str) -> ChatCall:
-    texts = {name: escape(PASSAGES[name].split("\n\n")[1], quote=False) for name in shown}
+def call(*names: str) -> ChatCall:
+    texts = {name: escape(PASSAGES[name].split("\n\n")[1], quote=False) for name in names}
     blocks = "".join(f'<document filename="{name}">{text}</document>' for name, text in texts.items())
     return ChatCall({"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": blocks}]})
 
@@ -35,15 +35,15 @@ def report(calls: Sequence[ChatCall]) -> dict[str, object]:
 
 
 def test_a_question_is_perfect_when_all_it_needs_was_shown_in_some_call() -> None:
-    told = report([call(), call("p1.txt"), call("p1.txt", "p2.txt")])
-    assert (told["perfect"], told["passages_mean"], told["calls_mean"]) == (1, 2, 3)
+    summary = report([call(), call("p1.txt"), call("p1.txt", "p2.txt")])
+    assert (summary["perfect"], summary["passages_mean"], summary["calls_mean"]) == (1, 2, 3)
 
 
 def test_a_passage_that_is_only_named_was_not_shown() -> None:
     listing = ChatCall({"messages": [{"role": "tool", "content": '{"filename": "p2.txt"}'}]})
-    told = report([call("p1.txt"), listing])
-    assert told["perfect"] == 0
-    assert told["each"] == [{"id": "q1", "passages": 1, "calls": 2, "missing": ["p2.txt"]}]
+    summary = report([call("p1.txt"), listing])
+    assert summary["perfect"] == 0
+    assert summary["each"] == [{"id": "q1", "passages": 1, "calls": 2, "missing": ["p2.txt"]}]
 
 
 def test_the_same_seed_chooses_the_same_questions() -> None:

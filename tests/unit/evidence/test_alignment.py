@@ -175,10 +175,10 @@ TABLE = """The parts are listed.
 def test_a_quotation_may_consist_of_parts_and_is_shown_in_the_blocks_own_words(
     quote: str, fragments: list[str]
 ) -> None:
-    found = align(quote, Block(SENTENCES))
-    assert found is not None
-    assert list(found.fragments) == fragments
-    assert found.quote == OMISSION.join(fragments)
+    alignment = align(quote, Block(SENTENCES))
+    assert alignment is not None
+    assert list(alignment.fragments) == fragments
+    assert alignment.quote == OMISSION.join(fragments)
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,13 @@ def test_parts_that_say_something_else_are_refused(quote: str, why: str) -> None
     ],
 )
 def test_a_row_is_cited_as_a_row_with_its_header(quote: str) -> None:
-    found = align(quote, Block(TABLE))
-    assert found is not None
-    assert found.fragments == ("| Part number | Part | Pieces |", "| 400-IM-A | Impeller A, 215 mm | 12 |")
-    assert found.quote == "\n".join(found.fragments)
+    alignment = align(quote, Block(TABLE))
+    assert alignment is not None
+    assert alignment.fragments == (
+        "| Part number | Part | Pieces |",
+        "| 400-IM-A | Impeller A, 215 mm | 12 |",
+    )
+    assert alignment.quote == "\n".join(alignment.fragments)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +240,9 @@ def test_cells_of_other_rows_and_columns_are_not_put_together(quote: str) -> Non
 
 def test_items_and_paragraphs_are_fragments_by_themselves() -> None:
     listed = "6.2 Starting\n- Open the valve\n- Vent the casing\n\nNo pressure\n\nSee below"
-    found = align("Starting: Open the valve. Vent the casing", Block(listed))
-    assert found is not None
-    assert found.fragments == ("Starting", "Open the valve", "Vent the casing")
+    alignment = align("Starting: Open the valve. Vent the casing", Block(listed))
+    assert alignment is not None
+    assert alignment.fragments == ("Starting", "Open the valve", "Vent the casing")
     assert not occurs_on("No pressure See below", listed)
 
 
@@ -273,8 +276,8 @@ WORDS = (
 def test_what_holds_is_words_of_the_block_in_their_order(words: list[str], data: st.DataObject) -> None:
     block = Block(" ".join(words))
     picked = data.draw(st.lists(st.sampled_from([*words, "…"]), max_size=12))
-    found = align(" ".join(picked), block)
-    if found is None:
+    alignment = align(" ".join(picked), block)
+    if alignment is None:
         return
     places = [word.key for word in block_words(block.text)]
     place = 0
@@ -284,7 +287,7 @@ def test_what_holds_is_words_of_the_block_in_their_order(words: list[str], data:
         assert place < len(places), (picked, words)
         place += 1
     at = 0
-    for fragment in found.fragments:
+    for fragment in alignment.fragments:
         at = block.text.index(fragment, at) + len(fragment)
 
 
@@ -428,9 +431,9 @@ def test_a_quotation_has_at_most_twelve_parts() -> None:
     ],
 )
 def test_a_fragment_is_shown_with_the_bracket_that_closes_it(quote: str, content: str, fragment: str) -> None:
-    found = align(quote, Block(content))
-    assert found is not None
-    assert found.fragments == (fragment,)
+    alignment = align(quote, Block(content))
+    assert alignment is not None
+    assert alignment.fragments == (fragment,)
 
 
 MODELS = """| Model | Mass | Pieces |
@@ -445,7 +448,7 @@ HEADER = "| Model | Mass | Pieces |"
 
 
 @pytest.mark.parametrize(
-    ("quote", "content", "shown"),
+    ("quote", "content", "expected"),
     [
         ("X2 | 8 kg", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
         ("Model: X2", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 |"),
@@ -466,10 +469,10 @@ HEADER = "| Model | Mass | Pieces |"
         ("1 500 2 600", "| 1 | 500 | 2 | 600 |", "| 1 | 500 | 2 | 600 |"),
     ],
 )
-def test_rows_are_shown_whole_and_once(quote: str, content: str, shown: str) -> None:
-    found = align(quote, Block(content))
-    assert found is not None
-    assert found.quote == shown
+def test_rows_are_shown_whole_and_once(quote: str, content: str, expected: str) -> None:
+    alignment = align(quote, Block(content))
+    assert alignment is not None
+    assert alignment.quote == expected
 
 
 @pytest.mark.parametrize(

@@ -100,12 +100,12 @@ def test_citations_of_every_kind_are_numbered_in_order() -> None:
 
 def test_a_quotation_that_was_not_found_holds_one_number_until_it_is_repaired() -> None:
     book = CitationBook((PUMP, hit("b2", "other", "It is red.")))
-    held = book.hold("manual", "It runs at 15.")
-    assert held is not None
-    assert held[1]
-    assert book.hold("manual", "It runs at 15.") == (held[0], False)
+    reservation = book.hold("manual", "It runs at 15.")
+    assert reservation is not None
+    assert reservation[1]
+    assert book.hold("manual", "It runs at 15.") == (reservation[0], False)
     assert book.hold("unknown", "x") is None
-    assert book.repair(1, "It is red.") == held[0], "words of another document"
+    assert book.repair(1, "It is red.") == reservation[0], "words of another document"
     repaired = book.repair(1, "The pump runs at 15 bar.")
     assert (repaired.n, repaired.verified, repaired.block_id) == (1, True, "b1")
     assert book.citations == [repaired]

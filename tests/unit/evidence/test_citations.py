@@ -92,12 +92,12 @@ def test_a_hostile_file_name_is_nothing_but_a_name() -> None:
     book = CitationBook((hit("b", name, "It weighs 40 kg."),))
     proof = book.prove(name, "It weighs 40 kg")
     assert proof is not None
-    written = marker(proof[0])
-    assert "\n" not in written
-    tokens = MarkdownIt("commonmark", {"html": True}).parse(written)
+    marker_text = marker(proof[0])
+    assert "\n" not in marker_text
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(marker_text)
     kinds = {child.type for token in tokens for child in token.children or []}
     assert kinds <= {"text", "text_special"}
-    assert "f_g" in written
+    assert "f_g" in marker_text
 
 
 def test_without_pages_the_marker_names_the_file() -> None:
@@ -131,8 +131,8 @@ def test_a_citation_says_who_published_its_document() -> None:
     ):
         assert proof is not None
         assert proof[0].published_by == "Anna <b>"
-    shown = documents_with_blocks(book.hits, book.records)
-    assert 'published_by="Anna &lt;b&gt;"' in shown
+    xml = documents_with_blocks(book.hits, book.records)
+    assert 'published_by="Anna &lt;b&gt;"' in xml
 
 
 def test_a_citation_of_the_web_shows_the_words_around_it() -> None:

@@ -36,7 +36,7 @@ def test_a_part_begins_in_the_cue_that_says_its_first_word() -> None:
 
 def test_a_transcript_is_cited_at_the_cue_of_the_quotation(tmp_path: Path) -> None:
     spoken = [f"Sentence number {n} of the talk says what is done in step {n} of all." for n in range(40)]
-    cues = [f"00:{n:02}:00.000 --> 00:{n:02}:05.000\n{said}\n" for n, said in enumerate(spoken)]
+    cues = [f"00:{n:02}:00.000 --> 00:{n:02}:05.000\n{sentence}\n" for n, sentence in enumerate(spoken)]
     source = tmp_path / "talk.vtt"
     source.write_text("WEBVTT\n\n" + "\n".join(cues), encoding="utf-8")
     chunks = chunk_elements(parse_transcript(source).elements, 60, estimate_tokens)
@@ -45,8 +45,8 @@ def test_a_transcript_is_cited_at_the_cue_of_the_quotation(tmp_path: Path) -> No
         for n, chunk in enumerate(chunks)
     )
     hits = tuple(hit.model_copy(update={"start_seconds": 0.0}) for hit in hits)
-    for n, said in enumerate(spoken):
-        proof = CitationBook(hits, run_id="r").prove("talk", said)
+    for n, sentence in enumerate(spoken):
+        proof = CitationBook(hits, run_id="r").prove("talk", sentence)
         assert proof is not None
         assert proof[0].start_seconds == 60.0 * n
         assert proof[0].url.startswith(f"/api/documents/talk/readable?run=r&n=1&t={60 * n}#")

@@ -90,10 +90,11 @@ TALK = Hit(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "00:00"), (83.9, "01:23"), (3599.9, "59:59"), (3723, "1:02:03"), (-1, "00:00")]
+    ("seconds", "expected"),
+    [(0, "00:00"), (83.9, "01:23"), (3599.9, "59:59"), (3723, "1:02:03"), (-1, "00:00")],
 )
-def test_a_moment_is_minutes_and_seconds(seconds: float, shown: str) -> None:
-    assert clock_time(seconds) == shown
+def test_a_moment_is_minutes_and_seconds(seconds: float, expected: str) -> None:
+    assert clock_time(seconds) == expected
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,10 @@ def test_a_text_block_is_no_figure() -> None:
 
 
 def test_a_figure_has_the_caption_of_its_block() -> None:
-    for caption, shown in (("A pump curve", "A pump curve"), (None, "")):
+    for caption, expected in (("A pump curve", "A pump curve"), (None, "")):
         figure = answer_figure(picture("p", image_caption=caption))
         assert figure is not None
-        assert figure.caption == shown
+        assert figure.caption == expected
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_a_long_caption_is_cut_behind_a_word(caption: str, text: str) -> None:
 def test_a_caption_stays_the_text_of_its_picture(caption: str) -> None:
     figure = answer_figure(picture("p", image_caption=caption))
     assert figure is not None
-    written = figure_markdown(figure)
-    (paragraph,) = [token for token in MarkdownIt("commonmark").parse(written) if token.type == "inline"]
+    markdown = figure_markdown(figure)
+    (paragraph,) = [token for token in MarkdownIt("commonmark").parse(markdown) if token.type == "inline"]
     kinds = [child.type for child in paragraph.children or ()]
     assert kinds == ["image", "text"]
     assert (paragraph.children or [])[0].attrs["src"] == figure.path
-    assert written.endswith(") (Source: m.pdf, S. 2)")
+    assert markdown.endswith(") (Source: m.pdf, S. 2)")
     assert "(Source:" not in alt_text(caption)
     assert len(alt_text(caption)) <= 205
 
@@ -140,14 +140,14 @@ def test_no_picture_splits_a_table_or_the_first_line_of_code() -> None:
 
 def test_pictures_are_kept_while_the_text_shows_them() -> None:
     placer = FigurePlacer((picture("p0"), picture("p1")))
-    shown = []
+    figures = []
     for block_id in ("p0", "p1"):
         placer.want(block_id)
-        shown += placer.take()
-    assert placer.placed == shown
+        figures += placer.take()
+    assert placer.placed == figures
     placer.want("p0")
-    placer.keep(f"See {figure_markdown(shown[1])}")
-    assert placer.placed == [shown[1]]
+    placer.keep(f"See {figure_markdown(figures[1])}")
+    assert placer.placed == [figures[1]]
     placer.want("p0")
     assert placer.is_waiting
     placer.drop()

@@ -21,7 +21,7 @@ RECORD = DocumentRecord(
 
 
 @pytest.mark.parametrize(
-    ("quote", "said"),
+    ("quote", "expected"),
     [
         ("Jane Doe", "author: Jane Doe"),
         ('author="jane doe"', "author: Jane Doe"),
@@ -30,8 +30,10 @@ RECORD = DocumentRecord(
         ("version 3", "version: 3"),
     ],
 )
-def test_fields_are_proved_with_their_names_or_where_they_speak_for_themselves(quote: str, said: str) -> None:
-    assert prove_metadata(quote, RECORD) == said
+def test_fields_are_proved_with_their_names_or_where_they_speak_for_themselves(
+    quote: str, expected: str
+) -> None:
+    assert prove_metadata(quote, RECORD) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from shared.evidence.number_proof import numbers_of
 
 
 @pytest.mark.parametrize(
-    ("cell", "language", "shown"),
+    ("cell", "language", "expected"),
     [
         (8900.0, "de", "8900"),
         (8900.5, "de", "8900,5"),
@@ -26,8 +26,8 @@ from shared.evidence.number_proof import numbers_of
         (None, "de", ""),
     ],
 )
-def test_numbers_are_written_as_the_language_writes_them(cell: Cell, language: str, shown: str) -> None:
-    assert cell_text(cell, language) == shown
+def test_numbers_are_written_as_the_language_writes_them(cell: Cell, language: str, expected: str) -> None:
+    assert cell_text(cell, language) == expected
 
 
 def test_numbers_that_are_names_have_no_separators() -> None:

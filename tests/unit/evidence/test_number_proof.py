@@ -61,8 +61,8 @@ def test_numbers_of_the_result_are_right_as_they_are_rounded(language: str, stat
 
 @pytest.mark.parametrize(("language", "statement", "wrong"), WRONG)
 def test_other_numbers_are_wrong(language: str, statement: str, wrong: list[str]) -> None:
-    found = unproved_numbers(without_rank(statement, 4), [SALES], QUESTION, language)
-    assert found == wrong
+    numbers = unproved_numbers(without_rank(statement, 4), [SALES], QUESTION, language)
+    assert numbers == wrong
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_the_number_of_rows_that_were_fetched_of_more_says_nothing() -> None:
 
 def test_numbers_inside_names_are_known_without_a_sign_and_up_to_a_length() -> None:
     names = ("q3_2019", "A1234567890123456789", "B12345678901234567890")
-    named = result(("North", 9.5), columns=names)
-    assert unproved_numbers("In 2019, of 1234567890123456789.", [named], (), "en") == []
-    assert unproved_numbers("It is -2019, of 12345678901234567890.", [named], (), "en") == [
+    table = result(("North", 9.5), columns=names)
+    assert unproved_numbers("In 2019, of 1234567890123456789.", [table], (), "en") == []
+    assert unproved_numbers("It is -2019, of 12345678901234567890.", [table], (), "en") == [
         "-2019",
         "12345678901234567890",
     ]
@@ -168,8 +168,8 @@ def test_a_percentage_may_be_told_by_its_distance_from_the_whole(spent: tuple[fl
 )
 def test_a_factor_may_follow_from_a_percentage(grown: float, language: str, times: str) -> None:
     def unproved(factor: str, column: str = "growth_pct") -> bool:
-        shown = times.format(factor.replace(".", "," if language == "de" else "."))
-        return bool(unproved_numbers(shown, [result(("North", grown), columns=("a", column))], (), language))
+        text = times.format(factor.replace(".", "," if language == "de" else "."))
+        return bool(unproved_numbers(text, [result(("North", grown), columns=("a", column))], (), language))
 
     assert [factor for factor in ("3.5", "2.5", "3.50", "2.495") if unproved(factor)] == []
     assert [factor for factor in ("3.4", "3.6", "2.4", "2.6", "3.51", "35") if not unproved(factor)] == []
@@ -207,7 +207,7 @@ def test_a_place_in_a_list_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "date_text",
     [
         "4 May 2026",
         "May 4, 2026",
@@ -218,14 +218,14 @@ def test_a_place_in_a_list_is_no_number() -> None:
         "2026-05-04",
     ],
 )
-def test_today_is_no_number(said: str) -> None:
-    rest = without_date(f"As of {said}, 12 are late.", date(2026, 5, 4))
+def test_today_is_no_number(date_text: str) -> None:
+    rest = without_date(f"As of {date_text}, 12 are late.", date(2026, 5, 4))
     assert [number.text for number in numbers_of(rest, "en")] == ["12"]
 
 
-@pytest.mark.parametrize("said", ["14 May 2026", "4 May 2025", "4 orders", "05.05.2026", "2026"])
-def test_another_date_than_today_is_left(said: str) -> None:
-    assert without_date(said, date(2026, 5, 4)) == said
+@pytest.mark.parametrize("text", ["14 May 2026", "4 May 2025", "4 orders", "05.05.2026", "2026"])
+def test_another_date_than_today_is_left(text: str) -> None:
+    assert without_date(text, date(2026, 5, 4)) == text
 
 
 def test_text_without_end_is_read_quickly() -> None:

@@ -49,8 +49,8 @@ def test_what_shares_a_name_with_the_question_and_no_more_is_left_out() -> None:
 
 
 def test_a_title_is_quoted_only_where_there_is_nothing_else() -> None:
-    title, said = hit("Pump Pressure Manual", 1), hit("It runs at 15 bar.", 2)
-    assert "Manual”" not in quoted(title, said)[0]
+    title, statement = hit("Pump Pressure Manual", 1), hit("It runs at 15 bar.", 2)
+    assert "Manual”" not in quoted(title, statement)[0]
     assert "“Pump Pressure Manual”" in quoted(title)[0]
 
 

@@ -6,16 +6,16 @@ from shared.evidence.models import PageArea, PageWord
 from shared.evidence.quote_places import Place, quote_areas, quote_places, row_places
 
 
-def shown(texts: list[str], places: list[Place]) -> list[str]:
+def excerpts_at(texts: list[str], places: list[Place]) -> list[str]:
     return [texts[place.index][place.start : place.end] for place in places]
 
 
 def marked(texts: list[str], quote: str) -> list[str]:
-    return shown(texts, quote_places(texts, quote))
+    return excerpts_at(texts, quote_places(texts, quote))
 
 
 @pytest.mark.parametrize(
-    ("texts", "quote", "found"),
+    ("texts", "quote", "expected"),
     [
         (["The pump runs at 15 bar."], "runs at 15 bar", ["runs at 15 bar"]),
         (["The pump runs", "at 15 bar."], "runs at 15 bar.", ["runs", "at 15 bar."]),
@@ -35,8 +35,8 @@ def marked(texts: list[str], quote: str) -> list[str]:
         (["“Stop!”, he said"], '"Stop!", he said', ["Stop!”, he said"]),
     ],
 )
-def test_letters_and_digits_decide(texts: list[str], quote: str, found: list[str]) -> None:
-    assert marked(texts, quote) == found
+def test_letters_and_digits_decide(texts: list[str], quote: str, expected: list[str]) -> None:
+    assert marked(texts, quote) == expected
 
 
 VALVES = ["Valve 1a opens at 15 bar.", "Valve 2a opens at 15 bar.", "Valve 3a opens at 15 bar."]
@@ -83,8 +83,10 @@ def test_a_cell_is_marked_alone_only_where_it_stands_once() -> None:
 
 def test_rows_of_a_table_are_found_by_their_cells() -> None:
     texts = ["P2 20 kg", "| Model | Weight |\n| --- | --- |\n| P1 | 10 kg |\n| **P2** | 20 kg |\nP2 20 kg"]
-    assert shown(texts, row_places(texts, [("p2", "20 kg"), ("", "")])) == ["| **P2** | 20 kg |"]
-    assert shown(texts, row_places(texts, [("Model", "Weight"), ("P3", "30 kg")])) == ["| Model | Weight |"]
+    assert excerpts_at(texts, row_places(texts, [("p2", "20 kg"), ("", "")])) == ["| **P2** | 20 kg |"]
+    assert excerpts_at(texts, row_places(texts, [("Model", "Weight"), ("P3", "30 kg")])) == [
+        "| Model | Weight |"
+    ]
     assert row_places(texts, [("", "")]) == []
 
 

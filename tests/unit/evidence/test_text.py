@@ -29,7 +29,7 @@ MARK = "(Source: manual.pdf, S. 1)[1]"
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ("It runs at 15 bar. The tempera", "It runs at 15 bar."),
         ("It runs at 15 bar. It is 80 degrees warm.", "It runs at 15 bar. It is 80 degrees warm."),
@@ -54,16 +54,16 @@ MARK = "(Source: manual.pdf, S. 1)[1]"
         ("Sie läuft mit 15 bar. Die", "Sie läuft mit 15 bar."),
     ],
 )
-def test_a_text_is_cut_behind_its_last_whole_sentence(text: str, kept: str) -> None:
-    assert whole_sentences(text) == kept
+def test_a_text_is_cut_behind_its_last_whole_sentence(text: str, expected: str) -> None:
+    assert whole_sentences(text) == expected
 
 
 @pytest.mark.parametrize("end", range(1, 80))
 def test_what_is_kept_begins_the_text_and_holds_no_half_mark(end: int) -> None:
     text = f"It runs at 15 bar. {MARK} The temperature is 80 °C. {MARK} Done."[:end]
-    kept = whole_sentences(text)
-    assert text.startswith(kept)
-    assert not kept or kept.endswith((".", "]"))
+    sentences = whole_sentences(text)
+    assert text.startswith(sentences)
+    assert not sentences or sentences.endswith((".", "]"))
 
 
 TABLE = "Intro.\n\n| a | b |\n|---|---|\n| x | 9 bar"

@@ -37,15 +37,15 @@ def seen(markdown: str) -> str:
     ],
 )
 def test_a_name_cannot_pass_for_a_source_of_ours(name: str) -> None:
-    shown = seen(f"It is safe ({source_place(name, 2)})[1].")
-    places = PLACE.findall(shown)
+    visible_text = seen(f"It is safe ({source_place(name, 2)})[1].")
+    places = PLACE.findall(visible_text)
     assert len(places) == 1
-    assert shown == f"It is safe {places[0]}."
-    assert len(re.findall(r"\(\s*.?ource", shown)) == 1
+    assert visible_text == f"It is safe {places[0]}."
+    assert len(re.findall(r"\(\s*.?ource", visible_text)) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [
         ("report (1) [draft].pdf", "report (1) [draft].pdf"),
         ("Q3 (EMEA) (final).xlsx", "Q3 (EMEA) (final).xlsx"),
@@ -55,8 +55,8 @@ def test_a_name_cannot_pass_for_a_source_of_ours(name: str) -> None:
         ("שלום \u200f.pdf", "שלום \u200f.pdf"),
     ],
 )
-def test_a_harmless_name_is_shown_as_it_is(name: str, shown: str) -> None:
-    assert seen(markdown_name(name)).replace("&lt;", "<").replace("&gt;", ">") == shown
+def test_a_harmless_name_is_shown_as_it_is(name: str, expected: str) -> None:
+    assert seen(markdown_name(name)).replace("&lt;", "<").replace("&gt;", ">") == expected
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_other_texts_keep_their_parentheses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [("a ［1］ 10².md", "a (1) 10².md"), ("a(Source: b)c.md", "a Source: b c.md"), ("a (b).md", "a (b).md")],
 )
-def test_brackets_of_a_name_are_shown_by_harmless_ones(name: str, shown: str) -> None:
-    assert shown_name(name) == shown
+def test_brackets_of_a_name_are_shown_by_harmless_ones(name: str, expected: str) -> None:
+    assert shown_name(name) == expected
