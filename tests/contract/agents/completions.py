@@ -13,7 +13,7 @@ def words(text: str | None, *, ending: str = "stop") -> Answer:
     return _completion({"role": "assistant", "content": text}, ending)
 
 
-def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
+def calls(*tool_calls: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
     """Return a model turn that calls functions, each given as its name and its arguments as the model wrote
     them.
     """
@@ -24,15 +24,15 @@ def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None 
             "type": "function",
             "function": {"name": name, "arguments": arguments},
         }
-        for place, (name, arguments) in enumerate(asked)
+        for place, (name, arguments) in enumerate(tool_calls)
     ]
     return _completion({"role": "assistant", "content": text, "tool_calls": listed}, "tool_calls")
 
 
 def _completion(delta: dict[str, Any], ending: str) -> Answer:
     about = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    said = {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": ending}]}
+    chunk = {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": ending}]}
     used = {**about, "choices": [], "usage": USAGE}
-    lines = [f"data: {json.dumps(one)}\n\n" for one in (said, used)]
+    lines = [f"data: {json.dumps(one)}\n\n" for one in (chunk, used)]
     body = "".join((*lines, "data: [DONE]\n\n"))
     return Answer(body=body.encode(), headers={"content-type": "text/event-stream"})

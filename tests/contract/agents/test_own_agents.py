@@ -16,7 +16,15 @@ from shared.platform.errors import AccessDeniedError, ConfigurationError
 from shared.platform.names import RUN_LOG, WORK
 from shared.runs.events import RunEvent
 from tests.contract.agents.completions import calls, words
-from tests.contract.agents.weighing import ANNA, MakeAgent, Weigh, names, results, sent, told
+from tests.contract.agents.weighing import (
+    ANNA,
+    MakeAgent,
+    Weigh,
+    collect_events,
+    names,
+    request_bodies,
+    results,
+)
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.fakes.services import fake_services
 
@@ -38,11 +46,11 @@ async def stored(agent: Agent) -> list[str]:
 async def test_it_calls_its_tool_and_answers(make_agent: MakeAgent) -> None:
     async with ScriptedServer(*WEIGHED) as server:
         agent = make_agent(server)
-        events = await told(agent)
+        events = await collect_events(agent)
     assert outcome(events) == ("COMPLETE", "12 kg.")
     assert set(names(events)) <= AGENT_EVENTS
     assert [name for name in names(events) if name.startswith("TOOL")] == ["TOOL_STARTED", "TOOL_RESULT"]
-    first, second = sent(server)
+    first, second = request_bodies(server)
     assert "You weigh things for {{nobody}}." in first["messages"][0]["content"]
     assert [tool["function"]["name"] for tool in first["tools"]] == ["weigh"]
     assert "<documents" not in first["messages"][1]["content"]
@@ -66,7 +74,7 @@ async def test_a_bad_call_goes_back_to_the_model(
     make_agent: MakeAgent, name: str, arguments: str, kind: str
 ) -> None:
     async with ScriptedServer(calls((name, arguments)), *WEIGHED) as server:
-        assert outcome(await told(make_agent(server))) == ("COMPLETE", "12 kg.")
+        assert outcome(await collect_events(make_agent(server))) == ("COMPLETE", "12 kg.")
     failed, mended = results(server)
     assert (failed["success"], failed["type"]) == (False, kind)
     assert "what the tool read" not in json.dumps(failed)
@@ -77,20 +85,22 @@ async def test_a_model_that_calls_for_ever_is_stopped(make_agent: MakeAgent) -> 
     script = [calls(("weigh", f'{{"thing": "{number}"}}')) for number in range(30)]
     tool = Weigh()
     async with ScriptedServer(*script) as server:
-        events = await told(make_agent(server, tool, limits=AgentLimits(turns=3)))
+        events = await collect_events(make_agent(server, tool, limits=AgentLimits(turns=3)))
     assert events[-1].name == "ERROR"
     assert len(tool.weighed) == 2
-    assert sent(server)[-1]["tool_choice"] == "none"
+    assert request_bodies(server)[-1]["tool_choice"] == "none"
 
 
 async def test_calls_and_tokens_are_bounded(make_agent: MakeAgent) -> None:
     many = calls(*(("weigh", f'{{"thing": "{number}"}}') for number in range(20)))
     tool = Weigh()
     async with ScriptedServer(many, words("<answer>Two of them.")) as server:
-        await told(make_agent(server, tool, limits=AgentLimits(calls=2)))
+        await collect_events(make_agent(server, tool, limits=AgentLimits(calls=2)))
     assert len(tool.weighed) == 2
     async with ScriptedServer(words("<answer>12 kg.")) as server:
-        events = await told(make_agent(server, limits=AgentLimits(tokens=1000)), "How heavy? " * 700)
+        events = await collect_events(
+            make_agent(server, limits=AgentLimits(tokens=1000)), "How heavy? " * 700
+        )
         assert outcome(events) == ("ERROR", "BudgetExceededError")
         assert server.bodies == []
 
@@ -98,7 +108,7 @@ async def test_calls_and_tokens_are_bounded(make_agent: MakeAgent) -> None:
 @pytest.mark.e2e  # the shortest deadline is 5 s
 async def test_a_model_that_hangs_ends_within_the_deadline(make_agent: MakeAgent) -> None:
     async with ScriptedServer(Answer(delay_s=FOR_EVER_S)) as server:
-        events = await told(make_agent(server, limits=AgentLimits(seconds=5)))
+        events = await collect_events(make_agent(server, limits=AgentLimits(seconds=5)))
     assert events[-1].name == "ERROR"
 
 
@@ -106,23 +116,23 @@ async def test_the_next_message_answers_what_was_asked_back(make_agent: MakeAgen
     ask = calls(("ask_user", '{"question": "Which pump?", "options": ["X200", "X300"]}'))
     async with ScriptedServer(ask, words("<answer>The X300 weighs 12 kg."), words("<answer>Yes.")) as server:
         agent = make_agent(server, Weigh(), "ask_user")
-        asked = await told(agent, "How heavy is the pump?", "s")
-        assert asked[-1].name == "ASK_USER"
+        clarification_events = await collect_events(agent, "How heavy is the pump?", "s")
+        assert clarification_events[-1].name == "ASK_USER"
         assert await stored(agent) != [], "it waits"
-        answered = await told(agent, "2", "s")
+        answered = await collect_events(agent, "2", "s")
         assert outcome(answered) == ("COMPLETE", "The X300 weighs 12 kg.")
         assert await stored(agent) == []
-        await told(agent, "Really?", "s")
-    assert "X300" in sent(server)[1]["messages"][-1]["content"]
-    assert "12 kg" in sent(server)[2]["messages"][1]["content"], "the conversation so far"
+        await collect_events(agent, "Really?", "s")
+    assert "X300" in request_bodies(server)[1]["messages"][-1]["content"]
+    assert "12 kg" in request_bodies(server)[2]["messages"][1]["content"], "the conversation so far"
 
 
 async def test_sessions_do_not_know_of_each_other(make_agent: MakeAgent) -> None:
     async with ScriptedServer(words("<answer>Alpha."), words("<answer>Beta.")) as server:
         agent = make_agent(server)
-        await told(agent, "one", "s")
-        await told(agent, "two", "t")
-    assert "Alpha" not in json.dumps(sent(server)[1])
+        await collect_events(agent, "one", "s")
+        await collect_events(agent, "two", "t")
+    assert "Alpha" not in json.dumps(request_bodies(server)[1])
 
 
 async def test_a_reader_that_goes_away_ends_the_work(make_agent: MakeAgent) -> None:

@@ -49,7 +49,9 @@ class Weigh(Tool):
         return {"kilograms": 12, "text": "x" * (50_000 if arguments.thing == "book" else 1)}
 
 
-async def told(agent: Agent, question: str = "How heavy?", session: str | None = None) -> list[RunEvent]:
+async def collect_events(
+    agent: Agent, question: str = "How heavy?", session: str | None = None
+) -> list[RunEvent]:
     return [event async for event in agent.execute(question, session)]
 
 
@@ -57,7 +59,7 @@ def names(events: list[RunEvent]) -> list[str]:
     return [event.name for event in events]
 
 
-def sent(server: ScriptedServer) -> list[dict[str, Any]]:
+def request_bodies(server: ScriptedServer) -> list[dict[str, Any]]:
     """Return the request bodies that the endpoint received."""
     return [json.loads(body) for body in server.bodies]
 
@@ -66,6 +68,6 @@ def results(server: ScriptedServer) -> list[dict[str, Any]]:
     """Return the tool results in the last request."""
     return [
         json.loads(message["content"])
-        for message in sent(server)[-1]["messages"]
+        for message in request_bodies(server)[-1]["messages"]
         if message["role"] == "tool"
     ]

@@ -25,10 +25,10 @@ class Described:
         clients.
         """
         answer.read()
-        found = self.operation(answer.request.method, answer.request.url.raw_path.decode())
-        if found is None:
+        match = self.operation(answer.request.method, answer.request.url.raw_path.decode())
+        if match is None:
             return  # the host answers this request, so it isn't a call of the API
-        name, operation = found
+        name, operation = match
         self.seen.add((name, answer.status_code))
         about = f"{name} {answer.status_code}"
         described = self._response(operation, answer.status_code)
@@ -125,5 +125,5 @@ def _events(text: str) -> list[Any]:
 
 def _fits(template: list[str], parts: list[str]) -> bool:
     return len(template) == len(parts) and all(
-        wanted[:1] == "{" or wanted == part for wanted, part in zip(template, parts, strict=True)
+        segment[:1] == "{" or segment == part for segment, part in zip(template, parts, strict=True)
     )

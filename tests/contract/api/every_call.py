@@ -52,9 +52,9 @@ def _operation(administrator: httpx.Client) -> None:
 
 def _questions(user: httpx.Client) -> None:
     user.post("/chat", json={"question": FIRST_QUESTION.text}).raise_for_status()
-    asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
-    run = f"/runs/{asked.json()['run_id']}"
-    assert asked.json()["status"] == "waiting", "two reports fit: the run asks which is meant"
+    response = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
+    run = f"/runs/{response.json()['run_id']}"
+    assert response.json()["status"] == "waiting", "two reports fit: the run asks which is meant"
     user.post(f"{run}/answer", json={"choice": 1}).raise_for_status()
     user.get(f"{run}/events").raise_for_status()
     user.get(run).raise_for_status()
@@ -66,11 +66,11 @@ def _questions(user: httpx.Client) -> None:
     user.put(f"{run}/feedback", json={"rating": 4}).raise_for_status()
     user.get(f"{run}/feedback").raise_for_status()
     user.delete(f"{run}/feedback").raise_for_status()
-    asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
-    user.post(f"/runs/{asked.json()['run_id']}/cancel").raise_for_status()
+    response = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
+    user.post(f"/runs/{response.json()['run_id']}/cancel").raise_for_status()
     user.post("/search", json={"query": FIRST_QUESTION.text}).raise_for_status()
     user.get("/search", params={"q": FIRST_QUESTION.text, "language": "en"}).raise_for_status()
-    assert user.get("/runs").raise_for_status().json()["runs"][0]["run_id"] == asked.json()["run_id"]
+    assert user.get("/runs").raise_for_status().json()["runs"][0]["run_id"] == response.json()["run_id"]
 
 
 def _assistants(user: httpx.Client) -> None:
@@ -80,17 +80,20 @@ def _assistants(user: httpx.Client) -> None:
     assert user.post("/mcp", json={**call, "method": "tools"}).json()["error"]["code"] == -32601
     user.get("/v1/models").raise_for_status()
     user.get("/agents").raise_for_status()
-    asked = {"model": "groundwork", "messages": [{"role": "user", "content": FIRST_QUESTION.text}]}
-    user.post("/v1/chat/completions", json=asked).raise_for_status()
-    user.post("/v1/chat/completions", json={**asked, "stream": True}).raise_for_status()
-    assert user.post("/v1/chat/completions", json={**asked, "model": "gpt"}).status_code == 404
+    completion_request = {
+        "model": "groundwork",
+        "messages": [{"role": "user", "content": FIRST_QUESTION.text}],
+    }
+    user.post("/v1/chat/completions", json=completion_request).raise_for_status()
+    user.post("/v1/chat/completions", json={**completion_request, "stream": True}).raise_for_status()
+    assert user.post("/v1/chat/completions", json={**completion_request, "model": "gpt"}).status_code == 404
 
 
 def _threads_and_memory(user: httpx.Client) -> None:
     newest = user.get("/threads", params={"limit": "1"}).json()["threads"][0]["thread_id"]
     user.get(f"/threads/{newest}/messages").raise_for_status()
-    made = user.post("/threads", json={"title": "valves"})
-    thread = f"/threads/{made.json()['thread_id']}"
+    response = user.post("/threads", json={"title": "valves"})
+    thread = f"/threads/{response.json()['thread_id']}"
     etag = user.get(thread).raise_for_status().headers["etag"]
     assert user.get(thread, headers={"If-None-Match": etag}).status_code == 304
     user.patch(thread, json={"title": "pumps"}).raise_for_status()
@@ -108,22 +111,22 @@ def _threads_and_memory(user: httpx.Client) -> None:
 def _conversation_files(user: httpx.Client) -> None:
     thread = user.post("/threads", json={"title": "files"}).json()["thread_id"]
     files = f"/threads/{thread}/files"
-    added = user.post(files, files={"file": ("notes.md", b"# Notes\n\nThe kettle is blue.\n")})
-    assert added.status_code == 202, added.text
+    upload = user.post(files, files={"file": ("notes.md", b"# Notes\n\nThe kettle is blue.\n")})
+    assert upload.status_code == 202, upload.text
     user.post(f"{files}/uploads", json={"filename": "plan.pdf", "size_bytes": 9}).raise_for_status()
     assert "notes.md" in user.get(files).text
-    user.delete(f"{files}/{added.json()['doc_id']}").raise_for_status()
+    user.delete(f"{files}/{upload.json()['doc_id']}").raise_for_status()
     user.delete(f"/threads/{thread}").raise_for_status()
 
 
 def _summaries(user: httpx.Client) -> None:
     listed = user.get("/documents", params={"filename": "memo-impeller-alloy.txt"}).json()["documents"]
     order = {"doc_ids": [listed[0]["doc_id"]]}
-    made = user.post("/summaries", json=order, headers={"Prefer": "wait=60"})
-    user.get(f"/summaries/{made.json()['summary_id']}").raise_for_status()
+    response = user.post("/summaries", json=order, headers={"Prefer": "wait=60"})
+    user.get(f"/summaries/{response.json()['summary_id']}").raise_for_status()
     listed = user.get("/summaries", params={"limit": "1"}).raise_for_status().json()["summaries"]
-    assert listed[0]["summary_id"] == made.json()["summary_id"]
-    user.delete(f"/summaries/{made.json()['summary_id']}").raise_for_status()
+    assert listed[0]["summary_id"] == response.json()["summary_id"]
+    user.delete(f"/summaries/{response.json()['summary_id']}").raise_for_status()
     everything = [document["doc_id"] for document in user.get("/documents").json()["documents"]][:20]
     running = user.post("/summaries", json={"doc_ids": everything}).json()["summary_id"]
     user.post(f"/summaries/{running}/cancel").raise_for_status()
@@ -133,8 +136,8 @@ def _documents(user: httpx.Client) -> None:
     user.get("/documents/facets").raise_for_status()
     ticket = {"filename": "later.txt"}
     user.post("/documents/uploads", json=ticket).raise_for_status()
-    sent = user.post("/documents", files={"file": ("described.txt", b"Valves are opened by hand.")})
-    document = f"/documents/{sent.json()['doc_id']}"
+    upload = user.post("/documents", files={"file": ("described.txt", b"Valves are opened by hand.")})
+    document = f"/documents/{upload.json()['doc_id']}"
     _wait_until_ready(user, document)
     user.get(f"{document}/content").raise_for_status()
     assert user.get(f"{document}/content", headers={"Range": "bytes=0-5"}).status_code == 206
@@ -150,12 +153,12 @@ def _documents(user: httpx.Client) -> None:
     _wait_until_ready(user, document)
     user.delete(document).raise_for_status()
     pictures = {"query": "pump", "filters": {"block_type": "image"}}
-    found = user.post("/search", json=pictures).json()["results"][0]
-    name = urlsplit(found["image_url"]).path.rpartition("/")[2]
-    user.get(f"/documents/{found['doc_id']}/figures/{name}").raise_for_status()
-    picture = f"/documents/{found['doc_id']}/pages/{found['page_number']}/image"
-    kept = {"If-None-Match": user.get(picture).raise_for_status().headers["etag"]}
-    assert user.get(picture, headers=kept).status_code == 304
+    hit = user.post("/search", json=pictures).json()["results"][0]
+    name = urlsplit(hit["image_url"]).path.rpartition("/")[2]
+    user.get(f"/documents/{hit['doc_id']}/figures/{name}").raise_for_status()
+    picture = f"/documents/{hit['doc_id']}/pages/{hit['page_number']}/image"
+    conditional_headers = {"If-None-Match": user.get(picture).raise_for_status().headers["etag"]}
+    assert user.get(picture, headers=conditional_headers).status_code == 304
 
 
 def _reading(user: httpx.Client, document: str) -> None:

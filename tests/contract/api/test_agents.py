@@ -44,7 +44,7 @@ def make_people(app: SampleApp) -> Iterator[dict[str, httpx.Client]]:
         }
 
 
-def asked(client: httpx.Client, agent: str, question: str = FIRST_QUESTION.text) -> dict[str, Any]:
+def ask(client: httpx.Client, agent: str, question: str = FIRST_QUESTION.text) -> dict[str, Any]:
     body = {"question": question, "agent": agent, "stream": False}
     answer = client.post("/chat", json=body)
     assert answer.status_code == 200, answer.text
@@ -60,22 +60,22 @@ def test_people_see_the_agents_that_are_open_to_them(people: dict[str, httpx.Cli
 
 
 def test_an_agent_answers_with_proof_and_belongs_to_a_thread(people: dict[str, httpx.Client]) -> None:
-    view = asked(people["anna"], "engineer")
+    view = ask(people["anna"], "engineer")
     assert view["status"] == "completed"
     assert any(cited["verified"] for cited in view["answer"]["citations"])
     body = {"question": "And who says so?", "thread_id": view["thread_id"], "agent": "handbook"}
     assert people["anna"].post("/chat", json={**body, "stream": False}).status_code == 200
-    told = people["anna"].get(f"/threads/{view['thread_id']}/messages").json()["messages"]
-    assert len(told) == 2, told
+    messages = people["anna"].get(f"/threads/{view['thread_id']}/messages").json()["messages"]
+    assert len(messages) == 2, messages
 
 
 def test_an_agent_shows_nobody_more_than_they_may_read(people: dict[str, httpx.Client]) -> None:
-    view = asked(people["ben"], "handbook")
+    view = ask(people["ben"], "handbook")
     assert "heron-400-manual.pdf" not in str(view)
 
 
 def test_a_librarian_works_with_tools_alone(people: dict[str, httpx.Client]) -> None:
-    view = asked(people["ben"], "librarian", "Which document is about onboarding?")
+    view = ask(people["ben"], "librarian", "Which document is about onboarding?")
     log = people["ben"].get(f"/runs/{view['run_id']}/events").text
     assert "rag_metadata_search" in log
     assert "rag_semantic_search" not in log
@@ -119,8 +119,8 @@ async def test_each_sample_agent_answers_over_mcp_and_the_command_line(app: Samp
             answered = await call(client, "get_answer", run_id=answered["run_id"])
     assert answered["status"] == "completed"
     assert answered["answer"]
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as shown:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
         for name, value in {"GROUNDWORK_URL": app.base_url, "GROUNDWORK_TOKEN": app.token(ANNA)}.items():
             patch.setenv(name, value)
         exit_code = await asyncio.to_thread(main, ("ask", QUESTIONS[agent], "--agent", agent, "--quiet"))
-    assert (exit_code, bool(shown.getvalue().strip())) == (0, True)
+    assert (exit_code, bool(output.getvalue().strip())) == (0, True)

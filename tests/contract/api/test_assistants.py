@@ -58,8 +58,8 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(app: SampleApp, er
             "run_sql",
         }
         assert tools["ask"].input_schema["required"] == ["question"]
-        found = await call(client, "search", query=FIRST_QUESTION.text)
-        first = found["results"][0]
+        search_result = await call(client, "search", query=FIRST_QUESTION.text)
+        first = search_result["results"][0]
         assert set(first) == {"id", "title", "url", "text"}
         assert first["url"].startswith(f"{app.base_url}/api/documents/")
         page = await call(client, "fetch", id=first["id"])
@@ -69,7 +69,7 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(app: SampleApp, er
         assert len(listed["documents"]) == 1
         templates = (await client.list_resource_templates()).resource_templates
         assert [template.name for template in templates] == ["page"]
-        with_page = next(one["id"] for one in found["results"] if "/pages/" in one["id"])
+        with_page = next(one["id"] for one in search_result["results"] if "/pages/" in one["id"])
         read = await client.read_resource(f"groundwork://documents/{with_page}")
         assert read.contents[0].text  # type: ignore[union-attr]
         with pytest.raises(MCPError):
@@ -80,30 +80,30 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(app: SampleApp, er
 async def test_an_answer_comes_with_progress_and_the_same_question_finds_it_again(
     app: SampleApp, era: Era
 ) -> None:
-    said: list[str] = []
+    progress_messages: list[str] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         del progress, total
-        said.append(message or "")
+        progress_messages.append(message or "")
 
     # The spaces make the question unique, so that each era gets a separate run.
     question = FIRST_QUESTION.text + " " * ERAS.index(era)
     async with assistant(app, era) as client:
         result = await client.call_tool("ask", {"question": question}, progress_callback=note)
-        asked: dict[str, Any] = result.structured_content
-        while asked["status"] == "running":
-            asked = await call(client, "get_answer", run_id=asked["run_id"])
-        assert asked["status"] == "completed"
-        assert asked["answer"]
-        assert all(cited["url"].startswith(app.base_url) for cited in asked["citations"])
-        assert any(cited["verified"] for cited in asked["citations"])
-        assert "Planning" in said
+        run: dict[str, Any] = result.structured_content
+        while run["status"] == "running":
+            run = await call(client, "get_answer", run_id=run["run_id"])
+        assert run["status"] == "completed"
+        assert run["answer"]
+        assert all(cited["url"].startswith(app.base_url) for cited in run["citations"])
+        assert any(cited["verified"] for cited in run["citations"])
+        assert "Planning" in progress_messages
         again = await call(client, "ask", question=question)
-        assert again["run_id"] == asked["run_id"]
-        further = await call(client, "ask", question="And who says so?", thread_id=asked["thread_id"])
-        assert further["thread_id"] == asked["thread_id"]
+        assert again["run_id"] == run["run_id"]
+        further = await call(client, "ask", question="And who says so?", thread_id=run["thread_id"])
+        assert further["thread_id"] == run["thread_id"]
     async with assistant(app, era, BEN) as client:
-        foreign = await client.call_tool("get_answer", {"run_id": asked["run_id"]})
+        foreign = await client.call_tool("get_answer", {"run_id": run["run_id"]})
         assert foreign.is_error
 
 
@@ -232,15 +232,15 @@ async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: htt
 
 async def test_an_assistant_passes_on_what_the_person_answers(app: SampleApp) -> None:
     async with assistant(app, "legacy") as client:
-        asked = await call(client, "ask", question=AMBIGUOUS)
-        assert asked["status"] == "waiting"
-        assert len(asked["clarification"]["options"]) > 1
-        answered = await call(client, "reply", run_id=asked["run_id"], answer="2")
+        run = await call(client, "ask", question=AMBIGUOUS)
+        assert run["status"] == "waiting"
+        assert len(run["clarification"]["options"]) > 1
+        answered = await call(client, "reply", run_id=run["run_id"], answer="2")
         while answered["status"] == "running":
-            answered = await call(client, "get_answer", run_id=asked["run_id"])
-        assert (answered["status"], answered["run_id"]) == ("completed", asked["run_id"])
+            answered = await call(client, "get_answer", run_id=run["run_id"])
+        assert (answered["status"], answered["run_id"]) == ("completed", run["run_id"])
         assert answered["citations"]
-        again = await client.call_tool("reply", {"run_id": asked["run_id"], "answer": "1"})
+        again = await client.call_tool("reply", {"run_id": run["run_id"], "answer": "1"})
         assert again.is_error
 
 
@@ -248,12 +248,12 @@ async def test_a_question_back_is_answered_by_the_next_message_in_the_same_threa
     openai: AsyncOpenAI, anna: httpx.Client
 ) -> None:
     messages: list[Any] = [{"role": "user", "content": AMBIGUOUS}]
-    asked = await openai.chat.completions.create(model="groundwork", messages=messages)
-    own: dict[str, Any] = asked.model_extra["groundwork"]  # type: ignore[index]
+    completion = await openai.chat.completions.create(model="groundwork", messages=messages)
+    own: dict[str, Any] = completion.model_extra["groundwork"]  # type: ignore[index]
     assert own["status"] == "waiting"
-    assert "1. " in (asked.choices[0].message.content or "")
+    assert "1. " in (completion.choices[0].message.content or "")
     messages += [
-        {"role": "assistant", "content": asked.choices[0].message.content},
+        {"role": "assistant", "content": completion.choices[0].message.content},
         {"role": "user", "content": "1"},
     ]
     answered = await openai.chat.completions.create(model="groundwork", messages=messages)
@@ -266,5 +266,5 @@ async def test_a_question_back_is_answered_by_the_next_message_in_the_same_threa
     further = await openai.chat.completions.create(model="groundwork", messages=messages)
     after: dict[str, Any] = further.model_extra["groundwork"]  # type: ignore[index]
     assert after["thread_id"] == own["thread_id"]
-    told = await asyncio.to_thread(anna.get, f"/threads/{own['thread_id']}/messages")
-    assert len(told.json()["messages"]) == 2
+    response = await asyncio.to_thread(anna.get, f"/threads/{own['thread_id']}/messages")
+    assert len(response.json()["messages"]) == 2

@@ -43,8 +43,8 @@ def client(app: SampleApp, token: str, described: Described) -> Iterator[httpx.C
         headers={"Authorization": f"Bearer {token}"},
         timeout=HANG_GUARD_S,
         event_hooks={"response": [described.check]},
-    ) as made:
-        yield made
+    ) as http_client:
+        yield http_client
 
 
 def stream(caller: httpx.Client, run_id: str, after: int | None = None) -> list[str]:
@@ -65,9 +65,9 @@ def assert_problem(answer: httpx.Response, status: int, code: str) -> dict[str, 
 
 
 def test_a_stream_can_be_read_again_from_any_event(anna: httpx.Client) -> None:
-    asked = anna.post("/chat", json={"question": FIRST_QUESTION.text})
-    run_id = asked.headers["x-run-id"]
-    whole = asked.text.split("\n\n")[:-1]
+    response = anna.post("/chat", json={"question": FIRST_QUESTION.text})
+    run_id = response.headers["x-run-id"]
+    whole = response.text.split("\n\n")[:-1]
     assert [frame.split("\n")[0] for frame in whole] == [f"id: {n}" for n in range(1, len(whole) + 1)]
     assert stream(anna, run_id) == whole
     assert stream(anna, run_id, after=5) == whole[5:]
@@ -129,9 +129,9 @@ def test_a_document_and_its_file_are_for_its_readers(anna: httpx.Client, ben: ht
 
 def test_a_search_gives_passages_within_rights(anna: httpx.Client, ben: httpx.Client) -> None:
     query = {"query": "maximum operating pressure of the Heron 400", "top_k": 3}
-    found = anna.post("/search", json=query).json()
-    assert found["result_count"] == 3
-    assert (found["results"][0]["filename"], found["results"][0]["page_number"]) == (
+    search_result = anna.post("/search", json=query).json()
+    assert search_result["result_count"] == 3
+    assert (search_result["results"][0]["filename"], search_result["results"][0]["page_number"]) == (
         "heron-400-manual.pdf",
         4,
     )

@@ -46,9 +46,11 @@ def make_webui(app: SampleApp) -> Iterator[httpx.Client]:
 
 def chunks_of(text: str) -> list[dict[str, Any]]:
     """Parse a stream as Open WebUI's middleware does: lines that begin with `data:`, up to `[DONE]`."""
-    told = [line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:")]
-    assert told[-1] == "[DONE]"
-    return [json.loads(line) for line in told[:-1]]
+    data_lines = [
+        line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:")
+    ]
+    assert data_lines[-1] == "[DONE]"
+    return [json.loads(line) for line in data_lines[:-1]]
 
 
 def test_its_list_of_models_is_filled(webui: httpx.Client) -> None:
@@ -72,9 +74,9 @@ def test_a_streamed_answer_has_its_sources(webui: httpx.Client) -> None:
 
 def test_a_follow_up_stays_in_the_thread(webui: httpx.Client) -> None:
     first = webui.post("/chat/completions", json={**QUESTION, "stream": False}).json()
-    said = first["choices"][0]["message"]["content"]
+    reply = first["choices"][0]["message"]["content"]
     pictured = [{"type": "text", "text": "And why?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
-    messages = [*QUESTION["messages"], {"role": "assistant", "content": said}]
+    messages = [*QUESTION["messages"], {"role": "assistant", "content": reply}]
     messages.append({"role": "user", "content": pictured})
     second = webui.post("/chat/completions", json={**QUESTION, "messages": messages})
     *_, ending, used = chunks_of(second.text)
@@ -86,13 +88,13 @@ def test_a_follow_up_stays_in_the_thread(webui: httpx.Client) -> None:
 def test_titles_and_tags_become_no_questions(webui: httpx.Client, chore: str) -> None:
     history = f"<chat_history>\nUSER: {FIRST_QUESTION.text}\nASSISTANT: 6.5 bar\n</chat_history>"
     text = f'### Task:\n{chore}\n### Output:\nJSON format: {{ "title": "…" }}\n### Chat History:\n{history}'
-    asked = {"model": "groundwork", "messages": [{"role": "user", "content": text}], "stream": False}
+    body = {"model": "groundwork", "messages": [{"role": "user", "content": text}], "stream": False}
     before = webui.get("../threads").json()
-    assert webui.post("/chat/completions", json=asked).status_code == 400
+    assert webui.post("/chat/completions", json=body).status_code == 400
     assert webui.get("../threads").json() == before
 
 
 def test_a_question_with_a_task_in_it_is_one(webui: httpx.Client) -> None:
     text = f"### Task:\nRespond to the user query using the context.\n{FIRST_QUESTION.text}"
-    asked = {"model": "groundwork", "messages": [{"role": "user", "content": text}], "stream": False}
-    assert webui.post("/chat/completions", json=asked).status_code == 200
+    body = {"model": "groundwork", "messages": [{"role": "user", "content": text}], "stream": False}
+    assert webui.post("/chat/completions", json=body).status_code == 200

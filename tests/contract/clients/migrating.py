@@ -35,18 +35,18 @@ def row(number: int, *readers: str, content: str = "valve") -> IndexRow:
 
 def before(name: str, **changes: Any) -> dict[str, Any]:
     """Return the schema of the previous version, in which `content` isn't filterable."""
-    return wanted(name, filterable=False, **changes)
+    return next_definition(name, filterable=False, **changes)
 
 
-def wanted(alias: str, **changes: Any) -> dict[str, Any]:
+def next_definition(alias: str, **changes: Any) -> dict[str, Any]:
     """Return the schema of the next version, in which `content` is filterable. This change requires a new
     index.
     """
-    made = definition(alias)
-    for one in made["fields"]:
+    schema = definition(alias)
+    for one in schema["fields"]:
         if one["name"] == "content":
             one.update({"filterable": True, **changes})
-    return made
+    return schema
 
 
 @dataclass
@@ -115,7 +115,7 @@ class World:
         return IndexMigration(
             self.to.search_admin,
             opens,
-            schema or wanted(self.alias),
+            schema or next_definition(self.alias),
             version=version,
             timeout_s=30,
             settle_s=settle_s,
@@ -124,13 +124,13 @@ class World:
     async def rows_of(self, name: str) -> dict[str, IndexRow]:
         page = await self.opens(name).search(SearchRequest(order_by=("block_id",), top=5000))
         return {
-            found["block_id"]: {key: value for key, value in found.items() if not key.startswith("@")}
-            for found in page.rows
+            index_row["block_id"]: {key: value for key, value in index_row.items() if not key.startswith("@")}
+            for index_row in page.rows
         }
 
     async def readers(self, name: str, number: int) -> list[str] | None:
-        found = (await self.rows_of(name)).get(f"b{number:04}")
-        return None if found is None else list(found["access_control_list"])
+        index_row = (await self.rows_of(name)).get(f"b{number:04}")
+        return None if index_row is None else list(index_row["access_control_list"])
 
 
 async def made_world(to: Connections, rows: int = ROWS) -> World:

@@ -22,8 +22,8 @@ def trail(table: Table) -> AuditTrail:
     return AuditTrail(table)
 
 
-def entry(at: datetime = NOON, **given: Any) -> AuditEntry:
-    return AuditEntry(**{"user_id": "anna", "action": "page", "doc_ids": ("d1",), **given, "at": at})
+def entry(at: datetime = NOON, **fields: Any) -> AuditEntry:
+    return AuditEntry(**{"user_id": "anna", "action": "page", "doc_ids": ("d1",), **fields, "at": at})
 
 
 async def test_nothing_was_recorded_yet(trail: AuditTrail) -> None:
@@ -36,29 +36,29 @@ async def test_entries_come_newest_first_page_by_page(trail: AuditTrail) -> None
     entries = [entry(NOON + index * HOUR / 2, origin="::1") for index in range(5)]
     for one in entries:
         await trail.add(one)
-    found: list[AuditEntry] = []
+    paged_entries: list[AuditEntry] = []
     cursor = ""
     while True:
         page = await trail.page(ALL, 2, cursor)
-        found += page.entries
+        paged_entries += page.entries
         if page.cursor is None:
             break
         cursor = page.cursor
-    assert found == entries[::-1]
+    assert paged_entries == entries[::-1]
 
 
 async def test_a_filter_narrows_to_time_person_document_and_action(trail: AuditTrail) -> None:
-    kept = entry(NOON, user_id="o'neill", action="delete", doc_ids=("d1", "d2"))
-    for one in (kept, entry(NOON - HOUR), entry(NOON + HOUR), entry(NOON + HOUR, doc_ids=("d3",))):
+    matching_entry = entry(NOON, user_id="o'neill", action="delete", doc_ids=("d1", "d2"))
+    for one in (matching_entry, entry(NOON - HOUR), entry(NOON + HOUR), entry(NOON + HOUR, doc_ids=("d3",))):
         await trail.add(one)
     hour = AuditFilter(NOON, NOON + HOUR)
-    for wanted in (
+    for audit_filter in (
         hour,
         AuditFilter(ALL.since, ALL.until, user_id="o'neill"),
         AuditFilter(ALL.since, ALL.until, doc_id="d2"),
         AuditFilter(ALL.since, ALL.until, action="delete"),
     ):
-        assert (await trail.page(wanted, 10)).entries == (kept,)
+        assert (await trail.page(audit_filter, 10)).entries == (matching_entry,)
 
 
 async def test_a_commit_that_is_repeated_leaves_one_entry(trail: AuditTrail) -> None:
@@ -72,8 +72,8 @@ async def test_an_erased_person_is_a_pseudonym_without_address(trail: AuditTrail
     await trail.add(entry(user_id="o'neill", origin="192.0.2.1"))
     await trail.add(entry(user_id="ben", origin="192.0.2.2"))
     assert await trail.pseudonymise("o'neill") == 1
-    found = {(one.user_id, one.origin) for one in (await trail.page(ALL, 10)).entries}
-    assert found == {(pseudonym("o'neill"), ""), ("ben", "192.0.2.2")}
+    identities = {(one.user_id, one.origin) for one in (await trail.page(ALL, 10)).entries}
+    assert identities == {(pseudonym("o'neill"), ""), ("ben", "192.0.2.2")}
 
 
 async def test_old_entries_go(trail: AuditTrail) -> None:

@@ -28,10 +28,14 @@ async def container(store: BlobStore) -> str:
 async def test_what_was_written_is_read_and_described(store: BlobStore, container: str) -> None:
     await store.write(container, "über uns/plan 1.png", b"\x89PNG", metadata={"Owner_Id": "u1"})
     assert await store.read(container, "über uns/plan 1.png") == b"\x89PNG"
-    known = await store.properties(container, "über uns/plan 1.png")
-    assert known is not None
-    assert (known.name, known.size_bytes, known.content_type) == ("über uns/plan 1.png", 4, "image/png")
-    assert known.metadata == {"owner_id": "u1"}
+    properties = await store.properties(container, "über uns/plan 1.png")
+    assert properties is not None
+    assert (properties.name, properties.size_bytes, properties.content_type) == (
+        "über uns/plan 1.png",
+        4,
+        "image/png",
+    )
+    assert properties.metadata == {"owner_id": "u1"}
 
 
 @pytest.mark.parametrize("name", ["x/../b.txt", "../{0}/b.txt", "./b.txt", "..\\{0}\\b.txt"])
@@ -48,9 +52,9 @@ async def test_a_name_that_looks_like_a_way_to_another_blob_leads_nowhere(
 
 
 async def test_the_first_to_create_a_blob_wins(store: BlobStore, container: str) -> None:
-    made = await asyncio.gather(*(store.create(container, "a.json", b"%d" % n) for n in range(5)))
-    assert made.count(True) == 1
-    assert await store.read(container, "a.json") == b"%d" % made.index(True)
+    results = await asyncio.gather(*(store.create(container, "a.json", b"%d" % n) for n in range(5)))
+    assert results.count(True) == 1
+    assert await store.read(container, "a.json") == b"%d" % results.index(True)
     assert not await store.create(container, "a.json", b"late")
 
 
@@ -81,9 +85,9 @@ async def test_every_write_gives_another_etag_without_quotes(store: BlobStore, c
     etags = []
     for _ in range(2):
         await store.write(container, "a.txt", b"same")
-        known = await store.properties(container, "a.txt")
-        assert known is not None
-        etags.append(known.etag)
+        properties = await store.properties(container, "a.txt")
+        assert properties is not None
+        etags.append(properties.etag)
     assert etags[0] != etags[1]
     assert '"' not in "".join(etags)
 
@@ -93,9 +97,9 @@ async def test_a_download_streams_into_the_file_and_describes_what_it_read(
 ) -> None:
     content = bytes(range(256)) * 40_000  # 10 MB, uploaded in three pieces
     await store.write(container, "large.bin", content, metadata={"project": "p1"})
-    known = await store.download(container, "large.bin", tmp_path / "large.bin")
+    properties = await store.download(container, "large.bin", tmp_path / "large.bin")
     assert (tmp_path / "large.bin").read_bytes() == content
-    assert (known.size_bytes, known.metadata) == (len(content), {"project": "p1"})
+    assert (properties.size_bytes, properties.metadata) == (len(content), {"project": "p1"})
 
 
 async def test_an_empty_blob_is_read_and_downloaded(store: BlobStore, container: str, tmp_path: Path) -> None:

@@ -39,17 +39,17 @@ async def breaking(*parts: bytes) -> AsyncIterator[bytes]:
 async def read(
     store: BlobStore, container: str, name: str, first: int = 0, length: int | None = None
 ) -> bytes:
-    known = await store.properties(container, name)
-    assert known is not None
-    stream = store.chunks(container, name, etag=known.etag, first=first, length=length)
+    properties = await store.properties(container, name)
+    assert properties is not None
+    stream = store.chunks(container, name, etag=properties.etag, first=first, length=length)
     return b"".join([piece async for piece in stream])
 
 
 async def test_what_comes_in_pieces_is_one_blob(store: BlobStore, container: str) -> None:
     part = bytes(range(256)) * 1000  # the block size is not a multiple of this size
-    written = await store.write_stream(container, "über/a 'b'.pdf", pieces(*[part] * 20))
-    assert (written.size_bytes, written.content_type) == (len(part) * 20, "application/pdf")
-    assert await store.properties(container, "über/a 'b'.pdf") == written
+    properties = await store.write_stream(container, "über/a 'b'.pdf", pieces(*[part] * 20))
+    assert (properties.size_bytes, properties.content_type) == (len(part) * 20, "application/pdf")
+    assert await store.properties(container, "über/a 'b'.pdf") == properties
     assert await store.read(container, "über/a 'b'.pdf") == part * 20
 
 
@@ -86,13 +86,13 @@ async def test_a_blob_is_read_in_pieces_from_anywhere(store: BlobStore, containe
 
 async def test_a_reader_of_a_replaced_or_deleted_version_is_told(store: BlobStore, container: str) -> None:
     await store.write(container, "a.txt", b"old")
-    known = await store.properties(container, "a.txt")
-    assert known is not None
+    properties = await store.properties(container, "a.txt")
+    assert properties is not None
     await store.write(container, "a.txt", b"new")
     with pytest.raises(ConflictError):
-        await anext(store.chunks(container, "a.txt", etag=known.etag))
+        await anext(store.chunks(container, "a.txt", etag=properties.etag))
     with pytest.raises((NotFoundError, ConflictError)):
-        await anext(store.chunks(container, "none.txt", etag=known.etag))
+        await anext(store.chunks(container, "none.txt", etag=properties.etag))
 
 
 async def test_a_listing_names_blobs_in_order_with_what_is_known_of_them(

@@ -30,9 +30,9 @@ def turn(owner_id: str = "anna", **fields: str) -> BotTurn:
 
 async def test_what_is_remembered_comes_back_as_it_was(turns: BotTurnStore) -> None:
     assert await turns.get(KEY, STRANGE) is None
-    kept = await turns.put(KEY, turn(STRANGE, thread_id="t", waiting_run_id="r"))
-    assert kept.revision
-    assert await turns.get(KEY, STRANGE) == kept
+    stored_turn = await turns.put(KEY, turn(STRANGE, thread_id="t", waiting_run_id="r"))
+    assert stored_turn.revision
+    assert await turns.get(KEY, STRANGE) == stored_turn
     assert await turns.get("other", STRANGE) is None
     assert await turns.get(KEY, "ben") is None
 
@@ -45,16 +45,16 @@ async def test_two_that_change_the_same_do_not_lose_a_change(turns: BotTurnStore
     with pytest.raises(ConflictError):
         await turns.put(KEY, first)
     assert second.revision != first.revision
-    found = await turns.get(KEY, "anna")
-    assert found is not None
-    assert found.thread_id == "t"
+    current_turn = await turns.get(KEY, "anna")
+    assert current_turn is not None
+    assert current_turn.thread_id == "t"
 
 
 async def test_what_was_forgotten_meanwhile_does_not_come_back(turns: BotTurnStore) -> None:
-    kept = await turns.put(KEY, turn())
+    stored_turn = await turns.put(KEY, turn())
     await turns.forget("anna")
     with pytest.raises(ConflictError):
-        await turns.put(KEY, kept)
+        await turns.put(KEY, stored_turn)
 
 
 async def test_a_message_leads_to_its_run(turns: BotTurnStore) -> None:
@@ -88,9 +88,9 @@ async def test_what_nobody_wrote_to_for_long_goes(turns: BotTurnStore) -> None:
 async def test_a_row_that_is_not_understood_gives_way(to_storage: Connections) -> None:
     table = Table(to_storage.tables, table_name("turns"))
     turns = BotTurnStore(table)
-    kept = await turns.put(KEY, turn())
-    (row,) = [found async for found in table.query()]
+    stored_turn = await turns.put(KEY, turn())
+    (row,) = [entity async for entity in table.query()]
     await table.replace({**row, "turn": '{"owner_id": 1}'})
-    assert kept.revision
+    assert stored_turn.revision
     assert await turns.get(KEY, "anna") is None
     assert await turns.put(KEY, turn(thread_id="t"))

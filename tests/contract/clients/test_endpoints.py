@@ -65,7 +65,7 @@ async def make(model_server: ModelServer) -> Any:
     """Yield a function that creates clients of the server in one of its shapes."""
     opened = []
 
-    def made(name: str, knobs: str = "", **changes: Any) -> Made:
+    def make_models(name: str, knobs: str = "", **changes: Any) -> Made:
         token = changes.pop("token", MODEL_TOKEN)
         settings = fake_settings(**shape(name, model_server, **changes))
         connection = connect_model(settings, StaticCredentials(token))
@@ -84,7 +84,7 @@ async def make(model_server: ModelServer) -> Any:
             ),
         )
 
-    yield made
+    yield make_models
     for connection in opened:
         await connection.close()
 
@@ -95,18 +95,18 @@ async def answers(model: OpenAIChatModel) -> dict[str, Any]:
     text = "".join([piece async for piece in model.stream(ANSWER, LIMITS)])
     pieces = [piece async for piece in model.stream_output(REPORT, EvidenceReport, LIMITS)]
     report = EvidenceReport.model_validate_json("".join(piece for piece in pieces if isinstance(piece, str)))
-    called = await model.converse(ASKED, [SEARCH], LIMITS)
-    said = Message(role="assistant", text=called.text, tool_calls=called.tool_calls)
-    brought = Message(role="tool", text=RESULT, call_id=called.tool_calls[0].call_id)
-    told = await model.converse([*ASKED, said, brought], [SEARCH], LIMITS)
+    turn = await model.converse(ASKED, [SEARCH], LIMITS)
+    assistant_message = Message(role="assistant", text=turn.text, tool_calls=turn.tool_calls)
+    tool_message = Message(role="tool", text=RESULT, call_id=turn.tool_calls[0].call_id)
+    reply = await model.converse([*ASKED, assistant_message, tool_message], [SEARCH], LIMITS)
     *_, forbidden = [piece async for piece in model.stream_turn(ASKED, [SEARCH], LIMITS, may_call=False)]
     assert not isinstance(forbidden, str)
     return {
         "plan": plan,
         "answer": text,
         "report": report,
-        "calls": [(call.name, call.arguments) for call in called.tool_calls],
-        "told": (told.text, told.tool_calls),
+        "calls": [(call.name, call.arguments) for call in turn.tool_calls],
+        "reply": (reply.text, reply.tool_calls),
         "forbidden": forbidden.tool_calls,
     }
 
@@ -126,7 +126,7 @@ def test_an_endpoint_with_everything_answers_with_content(whole: dict[str, Any])
     assert 'quote="The maximum pressure is 250 bar."' in whole["answer"]
     assert whole["report"].claims
     assert whole["calls"] == [("rag_semantic_search", '{"query": "What is the maximum pressure?"}')]
-    assert "250 bar" in whole["told"][0]
+    assert "250 bar" in whole["reply"][0]
     assert whole["forbidden"] == ()
 
 
@@ -155,10 +155,10 @@ async def test_a_picture_is_described_where_pictures_are_taken_and_refused_once_
     content = io.BytesIO()
     Image.new("RGB", (120, 80), (40, 90, 200)).save(content, "PNG")
     picture = f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
-    asked = Prompt(name="caption", system="Describe.", user="<label>Figure 2</label>", picture_url=picture)
+    prompt = Prompt(name="caption", system="Describe.", user="<label>Figure 2</label>", picture_url=picture)
 
     async def caption(model: OpenAIChatModel) -> str:
-        return "".join([piece async for piece in model.stream(asked, LIMITS)])
+        return "".join([piece async for piece in model.stream(prompt, LIMITS)])
 
     plain = await caption(make("openai by key")[0])
     assert "120 x 80 pixels" in plain
@@ -167,9 +167,9 @@ async def test_a_picture_is_described_where_pictures_are_taken_and_refused_once_
         knobs = f"without=images,dialect={dialect}"
         blind, _ = make("openai by key", knobs)
         for _ in range(3):
-            with pytest.raises(ConfigurationError, match="does not accept pictures") as told:
+            with pytest.raises(ConfigurationError, match="does not accept pictures") as failure:
                 await caption(blind)
-        assert "CHAT_MODEL" in told.value.hints[0]
+        assert "CHAT_MODEL" in failure.value.hints[0]
         assert requests_of(knobs) == 1
 
 
@@ -178,10 +178,10 @@ def requests_of(model_server: ModelServer) -> Callable[[str], int]:
     """Return a function that counts the server's requests for the model with given knobs."""
 
     def count(knobs: str) -> int:
-        told = httpx.get(
+        stats = httpx.get(
             f"{model_server.base_url}/stats", headers={"api-key": model_server.api_key}, timeout=60
         ).json()
-        return sum(n for name, n in told["by_model"].items() if name.endswith(f"@{knobs}"))
+        return sum(n for name, n in stats["by_model"].items() if name.endswith(f"@{knobs}"))
 
     return count
 
@@ -209,9 +209,9 @@ async def test_who_says_what_the_endpoint_has_pays_for_no_refusal(
 async def test_a_limit_that_is_accepted_and_ignored_goes_by_its_older_name_afterwards(make: Make) -> None:
     model, _ = make("openai by key", "ignore=max_completion_tokens")
     short = LIMITS.model_copy(update={"max_output_tokens": 8})
-    asked = [Message(role="user", text="Who are you?")]
-    assert len((await model.converse(asked, [], short)).text.split()) > 20
-    assert (await model.converse(asked, [], short)).cut
+    messages = [Message(role="user", text="Who are you?")]
+    assert len((await model.converse(messages, [], short)).text.split()) > 20
+    assert (await model.converse(messages, [], short)).cut
 
 
 @pytest.mark.parametrize(

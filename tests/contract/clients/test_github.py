@@ -41,9 +41,9 @@ async def server() -> AsyncIterator[GithubServer]:
 
 
 async def read(server: GithubServer, action: str, **arguments: Any) -> ToolResult:
-    called = {"repo": "Contoso/App", **arguments}
+    call_arguments = {"repo": "Contoso/App", **arguments}
     async with opened(server.url) as api:
-        return await ReadGithub(api, LIMITS).execute(action=action, **called)
+        return await ReadGithub(api, LIMITS).execute(action=action, **call_arguments)
 
 
 async def test_files_and_folders_are_read(server: GithubServer) -> None:
@@ -92,8 +92,8 @@ async def test_no_path_leads_elsewhere(path: str, server: GithubServer) -> None:
 async def test_parts_of_a_path_stay_parts(server: GithubServer) -> None:
     for path in ("%2e%2e/%2e%2e/secret", "a?ref=b", "a#b", "a%2F..%2Fb", "a\\..\\b"):
         assert (await read(server, "get_file", path=path))["type"] == "DocumentNotFoundError"
-    assert all(asked.startswith("/repos/contoso/app/contents/") for asked in server.requests)
-    assert all("?" not in asked for asked in server.requests)
+    assert all(request_path.startswith("/repos/contoso/app/contents/") for request_path in server.requests)
+    assert all("?" not in request_path for request_path in server.requests)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ async def test_what_cannot_be_read_says_why(
 )
 async def test_what_the_service_does_wrong_is_told(answer: Answer, kind: str) -> None:
     async with ScriptedServer(answer) as server, opened(server.endpoint) as api:
-        called = {"action": "get_file", "repo": "contoso/app", "path": "a.md"}
-        result = await ReadGithub(api, LIMITS).execute(**called)
+        call_arguments = {"action": "get_file", "repo": "contoso/app", "path": "a.md"}
+        result = await ReadGithub(api, LIMITS).execute(**call_arguments)
     assert result["type"] == kind, result
     assert TOKEN not in str(result)
 
@@ -177,13 +177,13 @@ async def test_it_is_off_without_repositories() -> None:
     ],
 )
 async def test_nothing_of_a_document_reaches_github(server: GithubServer, arguments: dict[str, str]) -> None:
-    shown = ("Offer OFF-2291: the valve of project Saltmarsh costs more.",)
-    typed = Outside(shown=shown, own_words=f"{shown[0]} It leaks. {arguments}")
+    passages = ("Offer OFF-2291: the valve of project Saltmarsh costs more.",)
+    typed = Outside(shown=passages, own_words=f"{passages[0]} It leaks. {arguments}")
     async with opened(server.url) as api:
-        reading = ReadGithub(api, LIMITS, outside=Outside(shown=shown))
+        reading = ReadGithub(api, LIMITS, outside=Outside(shown=passages))
         assert (await reading.execute(repo="contoso/app", **arguments))["type"] == "InvalidQueryError"
-        told = await ReadGithub(api, LIMITS, outside=typed).execute(repo="contoso/app", **arguments)
-    assert told.get("type") != "InvalidQueryError"
+        result = await ReadGithub(api, LIMITS, outside=typed).execute(repo="contoso/app", **arguments)
+    assert result.get("type") != "InvalidQueryError"
 
 
 async def test_github_is_not_asked_about_confidential_documents(server: GithubServer) -> None:

@@ -41,18 +41,18 @@ def graph() -> Iterator[GraphServer]:
 
 @pytest.fixture
 async def connection() -> AsyncIterator[Connection[Any]]:
-    made = connect_graph()
-    yield made
-    await made.close()
+    graph_connection = connect_graph()
+    yield graph_connection
+    await graph_connection.close()
 
 
 def directory(
     connection: Connection[Any], graph: GraphServer, timeout_s: float = 5, token: str = TOKEN
 ) -> GraphDirectory:
-    async def given() -> str:
+    async def get_token() -> str:
         return token
 
-    return GraphDirectory(connection, given, graph.url, timeout_s)
+    return GraphDirectory(connection, get_token, graph.url, timeout_s)
 
 
 async def test_groups_come_page_by_page_and_whole(connection: Connection[Any], graph: GraphServer) -> None:
@@ -114,8 +114,8 @@ async def test_groups_are_found_by_their_name_alone(
     connection: Connection[Any], graph: GraphServer, name: str
 ) -> None:
     graph.names = {"Finance": ["g-1"], "R&D / Köln": ["g-2"], "Anna's friends": ["g-3", "g-4"]}
-    found = await directory(connection, graph).resolve(name)
-    assert {entry.principal for entry in found} == set(graph.names.get(name, []))
+    entries = await directory(connection, graph).resolve(name)
+    assert {entry.principal for entry in entries} == set(graph.names.get(name, []))
 
 
 async def test_people_are_found_by_their_id_and_by_name_or_mail_alone(
@@ -137,8 +137,8 @@ async def test_a_search_asks_for_the_beginnings_of_words_alone(
 ) -> None:
     graph.people[EVA] = {"id": EVA, "displayName": "Eva Lind", "mail": None}
     graph.names = {"Finance": ["g-1"]}
-    found = await directory(connection, graph).search(text, 5)
-    assert [entry.name for entry in found] == (["Eva Lind"] if text in ("ev", "ev\\") else [])
+    entries = await directory(connection, graph).search(text, 5)
+    assert [entry.name for entry in entries] == (["Eva Lind"] if text in ("ev", "ev\\") else [])
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -219,8 +219,8 @@ async def test_no_error_and_no_log_repeats_the_token(
         graph.always = trouble
         with pytest.raises(GroundworkError) as failure:
             await directory(connection, graph, timeout_s=3).groups_of(EVA)
-        told = " ".join([failure.value.detail, *failure.value.hints, repr(failure.value.__cause__)])
-        assert TOKEN not in told + caplog.text
+        error_text = " ".join([failure.value.detail, *failure.value.hints, repr(failure.value.__cause__)])
+        assert TOKEN not in error_text + caplog.text
 
 
 async def test_the_app_asks_as_itself_once_for_several_and_remembers(

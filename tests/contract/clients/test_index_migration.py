@@ -20,9 +20,9 @@ from tests.contract.clients.migrating import (
     World,
     before,
     made_world,
+    next_definition,
     once,
     row,
-    wanted,
 )
 from tests.contract.clients.test_search_index import definition
 
@@ -138,17 +138,17 @@ async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World
 
     async def write() -> None:
         number = chance.randrange(ROWS + 50)
-        key, made = f"b{number:04}", row(number, f"u{chance.randrange(5)}", content=f"v{chance.random()}")
+        key, new_row = f"b{number:04}", row(number, f"u{chance.randrange(5)}", content=f"v{chance.random()}")
         kind = chance.choice(["upload", "merge", "delete"])
         if kind == "upload":
-            await app.upload([made])
-            state[key] = made
+            await app.upload([new_row])
+            state[key] = new_row
         elif kind == "delete":
             await app.delete([key])
             state.pop(key, None)
         elif key in state:
-            await app.merge([{"block_id": key, "access_control_list": made["access_control_list"]}])
-            state[key] = {**state[key], "access_control_list": made["access_control_list"]}
+            await app.merge([{"block_id": key, "access_control_list": new_row["access_control_list"]}])
+            state[key] = {**state[key], "access_control_list": new_row["access_control_list"]}
 
     async def keep_writing() -> None:
         while True:
@@ -166,12 +166,12 @@ async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World
         await asyncio.gather(writing, return_exceptions=True)
     # Repeat the write that the cancellation interrupted.
     await app.upload([state[key] for key in sorted(state)])
-    gone = [f"b{number:04}" for number in range(ROWS + 50) if f"b{number:04}" not in state]
-    await app.delete(gone)
+    missing_keys = [f"b{number:04}" for number in range(ROWS + 50) if f"b{number:04}" not in state]
+    await app.delete(missing_keys)
     old, new = await world.rows_of(world.old), await world.rows_of(world.new)
     assert new == old
-    assert {key: found["access_control_list"] for key, found in new.items()} == {
-        key: made["access_control_list"] for key, made in state.items()
+    assert {key: copied_row["access_control_list"] for key, copied_row in new.items()} == {
+        key: expected_row["access_control_list"] for key, expected_row in state.items()
     }
 
 
@@ -206,7 +206,7 @@ async def test_hidden_fields_are_copied_and_hidden_again(to_search: Connections)
     await world.admin().ensure_index(before(world.old, retrievable=False))
     await world.opens(world.old).upload([row(1)])
     await world.migration().adopt(world.old)
-    hidden = world.migration(wanted(world.alias, retrievable=False))
+    hidden = world.migration(next_definition(world.alias, retrievable=False))
     await hidden.copy()
     await hidden.switch()
     await hidden.drop()
@@ -245,7 +245,7 @@ async def test_an_index_without_an_alias_works_as_before_and_cannot_be_moved(to_
 
 
 async def test_a_version_that_came_before_its_index_works_but_for_what_the_index_cannot(world: World) -> None:
-    more = wanted(world.alias)
+    more = next_definition(world.alias)
     more["fields"].append({"name": "extra", "type": "Edm.String"})
     assert await world.admin().ensure_index(more) is True
     await world.app().upload([{**row(905), "extra": "here"}])
@@ -259,8 +259,8 @@ async def test_a_version_that_came_before_its_index_works_but_for_what_the_index
 
 async def test_while_moving_both_schemas_are_accepted_and_new_fields_reach_both(world: World) -> None:
     await world.migration().copy()
-    assert await world.admin().ensure_index(wanted(world.alias)) is False
-    more = wanted(world.alias)
+    assert await world.admin().ensure_index(next_definition(world.alias)) is False
+    more = next_definition(world.alias)
     more["fields"].append({"name": "extra", "type": "Edm.String"})
     assert await world.admin().ensure_index(more) is True
     await asyncio.sleep(KEPT_S)

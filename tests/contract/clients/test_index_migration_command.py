@@ -16,10 +16,15 @@ pytestmark = pytest.mark.contract
 async def world(search_server: SearchServer, connect: Connect) -> World:
     """Create an index as this version does, except for one analyzer."""
     world = World(connect_search(search_server, connect))
-    made = content_index(world.old, 64)
-    heading = next(field for field in made["fields"] if field["name"] == "heading_path")
+    definition = content_index(world.old, 64)
+    heading = next(field for field in definition["fields"] if field["name"] == "heading_path")
     await world.admin().ensure_index(
-        {**made, "fields": [{**field, **_KEYWORD} if field is heading else field for field in made["fields"]]}
+        {
+            **definition,
+            "fields": [
+                {**field, **_KEYWORD} if field is heading else field for field in definition["fields"]
+            ],
+        }
     )
     return world
 
@@ -48,9 +53,9 @@ def test_an_index_is_adopted_and_what_it_lacks_is_told(
     assert main(["adopt", "content", "--index", world.old]) == 0
     assert main(["adopt", "content", "--index", world.old]) == 1
     assert main(["plan", "content"]) == 0
-    told = capsys.readouterr().out
-    assert "heading_path: analyzer keyword, not standard.lucene" in told
-    assert f"`run` copies its rows to {world.alias}-v1." in told
+    output = capsys.readouterr().out
+    assert "heading_path: analyzer keyword, not standard.lucene" in output
+    assert f"`run` copies its rows to {world.alias}-v1." in output
     assert main(["drop", "content"]) == 1
     assert "under way" in capsys.readouterr().err
 

@@ -27,10 +27,10 @@ def searching(index: AzureSearchIndex, user: UserContext) -> MemorySearch:
 async def index(to_search: Connections) -> AzureSearchIndex:
     name = unique_name("memory")
     await AzureSearchAdmin(to_search.search_admin, timeout_s=30).ensure_index(memory_index(name, 64))
-    made = AzureSearchIndex(to_search.search_index(name), name, timeout_s=30, key_field="memory_id")
+    search_index = AzureSearchIndex(to_search.search_index(name), name, timeout_s=30, key_field="memory_id")
     texts = [f"What did {number} pumps cost?" for number in range(3)]
     vectors = await HashingEmbedder().embed(texts, LIMITS)
-    await made.upload(
+    await search_index.upload(
         [
             {
                 "memory_id": f"m{place}-{number}",
@@ -45,7 +45,7 @@ async def index(to_search: Connections) -> AzureSearchIndex:
             for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
         ]
     )
-    return made
+    return search_index
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -57,10 +57,10 @@ async def test_everybody_finds_their_own_memories_alone(index: AzureSearchIndex,
     assert [memory.created_at.day for memory in newest] == [3, 2, 1]
     assert [memory.created_at.day for memory in await memories.newest(1, skip=1)] == [2]
     assert len(await memories.ids(10)) == 3
-    found = await searching(index, user).recall("What did 2 pumps cost?")
-    assert {memory.answer_summary for memory in found} == {f"Of {owner}."}
-    assert found[0].question == "What did 2 pumps cost?"
-    assert all(memory.score is not None and 0 <= memory.score <= 1 for memory in found)
+    recalled_memories = await searching(index, user).recall("What did 2 pumps cost?")
+    assert {memory.answer_summary for memory in recalled_memories} == {f"Of {owner}."}
+    assert recalled_memories[0].question == "What did 2 pumps cost?"
+    assert all(memory.score is not None and 0 <= memory.score <= 1 for memory in recalled_memories)
 
 
 async def test_a_stranger_finds_nothing(index: AzureSearchIndex) -> None:

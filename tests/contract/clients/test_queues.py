@@ -57,8 +57,10 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
     await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
     poison = PoisonQueues(to_storage.queues)
     for _ in range(2):
-        found = [(message.queue, message.blob_name, message.function) for message in await poison.peek()]
-        assert found == [
+        peeked_messages = [
+            (message.queue, message.blob_name, message.function) for message in await poison.peek()
+        ]
+        assert peeked_messages == [
             (of_blobs, "ü/a.pdf", "Host.Functions.blob_created"),
             (of_blobs, None, None),
             (of_blobs, None, None),

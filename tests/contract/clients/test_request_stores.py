@@ -47,9 +47,14 @@ async def test_the_first_claim_of_a_key_stays(claims: IdempotencyStore) -> None:
     await claims.write("ben", "key", claim("two"))  # keys of different people don't conflict
     await claims.write("anna", STRANGE, claim("three"))
     await claims.write(STRANGE, STRANGE, claim("four"))
-    found = await claims.get("anna", STRANGE)
-    assert found is not None
-    assert (found.resource_id, found.created_at, found.content, found.is_done) == ("three", NOW, None, False)
+    stored_claim = await claims.get("anna", STRANGE)
+    assert stored_claim is not None
+    assert (
+        stored_claim.resource_id,
+        stored_claim.created_at,
+        stored_claim.content,
+        stored_claim.is_done,
+    ) == ("three", NOW, None, False)
 
 
 async def test_a_claim_is_replaced_by_who_has_read_it_last(claims: IdempotencyStore) -> None:
@@ -118,17 +123,17 @@ def instances(azurite: Azurite, connect: Connect, monkeypatch: pytest.MonkeyPatc
     """Return the services of three processes over one storage account, which may be slow here."""
     monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 100.0)
     names = table_name("limits"), table_name("claims")
-    made: list[Services] = []
+    services: list[Services] = []
     for _ in range(3):
         to = connect(DocumentsStorage=azurite.connection_string)
-        made.append(
+        services.append(
             fake_services(
                 settings=fake_settings(rate_limit_per_minute=20, max_concurrent_runs=4),
                 user_limits=UserLimitStore(Table(to.tables, names[0])),
                 idempotency=IdempotencyStore(Table(to.tables, names[1])),
             )
         )
-    return made
+    return services
 
 
 @pytest.mark.contract
@@ -167,7 +172,7 @@ async def test_instances_share_calls(instances: list[Services]) -> None:
 @pytest.mark.contract
 async def test_of_many_first_requests_under_one_key_one_gives_the_id(instances: list[Services]) -> None:
     async def claimed(number: int) -> tuple[str, bool]:
-        found = await claim_key(
+        key_claim = await claim_key(
             "key",
             ANNA,
             instances[number % 3].idempotency,
@@ -175,8 +180,8 @@ async def test_of_many_first_requests_under_one_key_one_gives_the_id(instances: 
             body="x",
             resource_id=f"{number}",
         )
-        return found.resource_id, found.is_repeat
+        return key_claim.resource_id, key_claim.is_repeat
 
-    found = await asyncio.gather(*(claimed(number) for number in range(9)))
-    assert len({resource_id for resource_id, _ in found}) == 1
-    assert [is_repeat for _, is_repeat in found].count(False) == 1
+    results = await asyncio.gather(*(claimed(number) for number in range(9)))
+    assert len({resource_id for resource_id, _ in results}) == 1
+    assert [is_repeat for _, is_repeat in results].count(False) == 1

@@ -17,15 +17,15 @@ from tests.servers import Azurite, unique_name
 
 @pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
 async def log(request: pytest.FixtureRequest, connect: Connect) -> RunLog:
-    made: RunLog = InMemoryRunLog()
+    run_log: RunLog = InMemoryRunLog()
     if request.param == "azurite":
         azurite: Azurite = request.getfixturevalue("azurite")
         connections = connect(DocumentsStorage=azurite.connection_string)
         container = unique_name("run-log")
         await BlobStore(connections.blobs).ensure_containers([container])
-        made = BlobRunLog(connections.blobs, container)
-    await made.create("r1")
-    return made
+        run_log = BlobRunLog(connections.blobs, container)
+    await run_log.create("r1")
+    return run_log
 
 
 def token(text: str) -> RunEvent:
@@ -40,9 +40,9 @@ async def test_a_new_log_is_empty(log: RunLog) -> None:
 async def test_events_come_back_as_lines_in_order_also_those_of_many_bytes(log: RunLog) -> None:
     events = [token("Überdruck: 12 bar"), token("压力阀 🔧\n\u2028new line\u0085")]
     end = await log.append("r1", events)
-    written = await log.read("r1")
-    assert [parse_event(line) for line in written.lines] == events
-    assert written.next_offset == end
+    page = await log.read("r1")
+    assert [parse_event(line) for line in page.lines] == events
+    assert page.next_offset == end
 
 
 async def test_reading_goes_on_where_it_ended(log: RunLog) -> None:

@@ -71,16 +71,18 @@ def definition(name: str, dimensions: int = 3) -> dict[str, Any]:
 @pytest.fixture(params=["in memory", "engine", pytest.param("search server", marks=pytest.mark.contract)])
 async def index(request: pytest.FixtureRequest, connect: Connect) -> SearchIndex:
     if request.param == "in memory":
-        made: SearchIndex = InMemorySearchIndex("block_id")
+        search_index: SearchIndex = InMemorySearchIndex("block_id")
     elif request.param == "engine":
-        made = LocalSearchIndex(definition("blocks"))
+        search_index = LocalSearchIndex(definition("blocks"))
     else:
         connections = connect_search(request.getfixturevalue("search_server"), connect)
         name = unique_name("blocks")
         await AzureSearchAdmin(connections.search_admin, timeout_s=30).ensure_index(definition(name))
-        made = AzureSearchIndex(connections.search_index(name), name, timeout_s=30, key_field="block_id")
-    await made.upload(ROWS)
-    return made
+        search_index = AzureSearchIndex(
+            connections.search_index(name), name, timeout_s=30, key_field="block_id"
+        )
+    await search_index.upload(ROWS)
+    return search_index
 
 
 def ids(rows: tuple[dict[str, Any], ...]) -> list[str]:

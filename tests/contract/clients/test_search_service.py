@@ -87,9 +87,9 @@ async def test_a_service_out_of_reach_names_the_endpoints_setting(connect: Conne
 
 
 async def test_ensuring_an_index_twice_changes_nothing_the_second_time(to_search: Connections) -> None:
-    wanted = definition(unique_name("ensured"))
-    assert await admin_of(to_search).ensure_index(wanted) is True
-    assert await admin_of(to_search).ensure_index(wanted) is False
+    index_definition = definition(unique_name("ensured"))
+    assert await admin_of(to_search).ensure_index(index_definition) is True
+    assert await admin_of(to_search).ensure_index(index_definition) is False
 
 
 async def test_a_new_field_is_added_and_rows_keep_what_they_have(
@@ -99,9 +99,9 @@ async def test_a_new_field_is_added_and_rows_keep_what_they_have(
     await admin_of(to_search).ensure_index(definition(name))
     grown = index_of(to_search, name)
     await grown.upload([{"block_id": "a", "kind": "manual"}])
-    wanted: dict[str, Any] = definition(name)
-    wanted["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
-    assert await admin_of(to_search).ensure_index(wanted) is True
+    index_definition: dict[str, Any] = definition(name)
+    index_definition["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
+    assert await admin_of(to_search).ensure_index(index_definition) is True
     await grown.merge([{"block_id": "a", "language": "de"}])
     page = await grown.search(SearchRequest(filter="language eq 'de' and kind eq 'manual'"))
     assert len(page.rows) == 1
@@ -110,16 +110,16 @@ async def test_a_new_field_is_added_and_rows_keep_what_they_have(
 async def test_processes_that_extend_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
     name = unique_name("raced")
     await admin_of(to_search).ensure_index(definition(name))
-    wanted: dict[str, Any] = definition(name)
-    wanted["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
-    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(wanted) for _ in range(6)))
+    index_definition: dict[str, Any] = definition(name)
+    index_definition["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
+    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(index_definition) for _ in range(6)))
     assert True in changed
-    assert await admin_of(to_search).ensure_index(wanted) is False
+    assert await admin_of(to_search).ensure_index(index_definition) is False
 
 
 async def test_processes_that_create_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
-    wanted = definition(unique_name("raced"))
-    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(wanted) for _ in range(6)))
+    index_definition = definition(unique_name("raced"))
+    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(index_definition) for _ in range(6)))
     assert changed.count(True) == 1
 
 

@@ -143,14 +143,14 @@ async def test_a_moved_end_is_a_race(connect: Connect) -> None:
 async def test_a_table_that_is_busy_is_asked_again(connect: Connect) -> None:
     entity = Answer(body=json.dumps({"PartitionKey": "p", "RowKey": "r", "status": "ready"}).encode())
     async with ScriptedServer(BUSY, entity) as server:
-        found = await Table(storage(server, connect).tables, "runs").get("p", "r")
-        assert found is not None
-        assert found["status"] == "ready"
+        row = await Table(storage(server, connect).tables, "runs").get("p", "r")
+        assert row is not None
+        assert row["status"] == "ready"
 
 
 async def test_a_row_is_added_when_its_table_was_busy_for_a_second(connect: Connect) -> None:
-    added = Answer("204 No Content", b"", {"etag": '"1"'})
-    async with ScriptedServer(BUSY_TABLE, BUSY_TABLE, BUSY_TABLE, added) as server:
+    success = Answer("204 No Content", b"", {"etag": '"1"'})
+    async with ScriptedServer(BUSY_TABLE, BUSY_TABLE, BUSY_TABLE, success) as server:
         table = Table(storage(server, connect).tables, "runs")
         assert await table.insert({"PartitionKey": "p", "RowKey": "r"}) == '"1"'
         assert len(server.requests) == 4

@@ -37,8 +37,13 @@ def record(question: str = "How high?") -> RunRecord:
 
 
 def state(doc_id: str = "d1", **fields: object) -> DocumentState:
-    known = {"doc_id": doc_id, "blob_name": f"{doc_id}.pdf", "filename": f"{doc_id}.pdf", "updated_at": NOW}
-    return DocumentState.model_validate({**known, **fields})
+    defaults = {
+        "doc_id": doc_id,
+        "blob_name": f"{doc_id}.pdf",
+        "filename": f"{doc_id}.pdf",
+        "updated_at": NOW,
+    }
+    return DocumentState.model_validate({**defaults, **fields})
 
 
 async def test_a_record_comes_back_as_it_was(runs: RunStore) -> None:
@@ -58,11 +63,11 @@ async def test_a_replaced_record_has_its_end_and_its_todo_list(runs: RunStore) -
 async def test_feedback_changes_nothing_else_and_can_be_taken_back(runs: RunStore) -> None:
     ended = record().model_copy(update={"status": "completed", "finished_at": NOW, "error": "none"})
     await runs.create(ended)
-    said = Feedback(rating=4, reasons=("helpful",), comment="Ünïcode \U0001f527" * 200, given_at=NOW)
-    await runs.set_feedback("r1", said)
-    assert await runs.get("r1") == ended.model_copy(update={"feedback": said})
+    feedback = Feedback(rating=4, reasons=("helpful",), comment="Ünïcode \U0001f527" * 200, given_at=NOW)
+    await runs.set_feedback("r1", feedback)
+    assert await runs.get("r1") == ended.model_copy(update={"feedback": feedback})
     # Replacing the record stores its rating as well.
-    await runs.replace(ended.model_copy(update={"feedback": said, "has_log": False}))
+    await runs.replace(ended.model_copy(update={"feedback": feedback, "has_log": False}))
     await runs.set_feedback("r1", None)
     assert await runs.get("r1") == ended.model_copy(update={"has_log": False})
 
@@ -101,9 +106,9 @@ async def test_a_document_state_comes_back_with_its_revision(documents: Document
 async def test_an_access_list_that_outgrows_one_property_is_kept_whole(documents: DocumentStore) -> None:
     rights = Rights(acl=tuple(f"group-{n:04d}-of-the-würzburg-office" for n in range(3000)))
     await documents.create(state(rights=rights))
-    found = await documents.get("d1")
-    assert found is not None
-    assert found.rights == rights
+    document = await documents.get("d1")
+    assert document is not None
+    assert document.rights == rights
 
 
 async def test_a_state_is_created_once(documents: DocumentStore) -> None:
@@ -150,9 +155,9 @@ async def test_documents_of_a_range_are_found_by_their_ids(documents: DocumentSt
     ids = [f"{digit:x}{'0' * 23}" for digit in range(16)] + ["4" + "f" * 23]
     for doc_id in ids:
         await documents.create(state(doc_id))
-    found = [{one.doc_id async for one in documents.all(low, high)} for low, high in QUARTERS]
-    assert [len(part) for part in found] == [4, 5, 4, 4]
-    assert set().union(*found) == set(ids)
+    parts = [{one.doc_id async for one in documents.all(low, high)} for low, high in QUARTERS]
+    assert [len(part) for part in parts] == [4, 5, 4, 4]
+    assert set().union(*parts) == set(ids)
     assert {one.doc_id async for one in documents.all()} == set(ids)
 
 
@@ -198,11 +203,11 @@ async def test_the_backlog_and_admission_are_guarded_by_their_etags(documents: D
         await store.replace(resting)
 
     place = Place(doc_id="d1", blob_name="a/b.txt", whose="a", is_long=False, look_at=NOW)
-    known = await store.admission()
-    written = await store.admit(known.model_copy(update={"places": (place,), "watched_at": NOW}))
-    assert await store.admission() == written
+    admission = await store.admission()
+    stored_admission = await store.admit(admission.model_copy(update={"places": (place,), "watched_at": NOW}))
+    assert await store.admission() == stored_admission
     with pytest.raises(ConflictError):
-        await store.admit(known)
+        await store.admit(admission)
     assert [one async for one in documents.all()] == [], "none of these rows is a document"
 
 

@@ -156,10 +156,15 @@ async def test_who_is_held_to_no_schema_is_told_once_what_is_wrong(connect: Conn
     ]
     async with ScriptedServer(*answers) as server:
         assert await model(server, connect).parse(TALK, Verdict, ONCE) == Verdict(holds=True)
-        asked = json.loads(server.bodies[-1])
-    assert asked["response_format"] == {"type": "json_object"}
-    assert [message["role"] for message in asked["messages"]] == ["system", "user", "assistant", "user"]
-    assert "Verdict: holds" in asked["messages"][-1]["content"]
+        request_body = json.loads(server.bodies[-1])
+    assert request_body["response_format"] == {"type": "json_object"}
+    assert [message["role"] for message in request_body["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert "Verdict: holds" in request_body["messages"][-1]["content"]
 
 
 async def test_who_is_wrong_again_is_not_asked_a_third_time(connect: Connect) -> None:
@@ -179,9 +184,9 @@ async def test_what_was_cut_off_is_asked_for_once_more_with_room(connect: Connec
 
 async def test_room_that_was_needed_is_given_at_once_the_next_time(connect: Connect) -> None:
     async with ScriptedServer(whole("", "length"), whole('{"holds": true}')) as server:
-        asked = model(server, connect)
-        assert await asked.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
-        assert await asked.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
+        chat_model = model(server, connect)
+        assert await chat_model.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
+        assert await chat_model.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
         limits = [
             json.loads(body)["max_completion_tokens"] - ONCE.max_output_tokens for body in server.bodies
         ]
@@ -194,10 +199,16 @@ async def test_a_stream_that_ends_before_its_first_word_is_asked_for_once_more(c
         assert len(server.bodies) == 2
 
 
-@pytest.mark.parametrize(("told", "cached"), [(30, 30), (None, 0), (500, 0)])
-async def test_tokens_from_the_cache_are_told_apart(connect: Connect, told: int | None, cached: int) -> None:
+@pytest.mark.parametrize(("reported_tokens", "cached"), [(30, 30), (None, 0), (500, 0)])
+async def test_tokens_from_the_cache_are_told_apart(
+    connect: Connect, reported_tokens: int | None, cached: int
+) -> None:
     choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": told}}
+    usage = {
+        "prompt_tokens": 40,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": reported_tokens},
+    }
     body = json.dumps({"choices": [choice], "usage": usage}).encode()
     async with ScriptedServer(Answer(body=body)) as server:
         turn = await model(server, connect).converse([Message(role="user", text="Hello.")], [], ONCE)
@@ -217,7 +228,7 @@ LOOK = ToolDefinition(name="look", description="Looks.", parameters={"type": "ob
 
 
 @pytest.mark.parametrize(
-    ("said", "sent", "afterwards"),
+    ("errors", "expected_efforts", "afterwards"),
     [
         ([], ["none"], ["none", "low"]),
         ([OTHER_VALUE], ["none", "minimal"], ["minimal", "low"]),
@@ -226,35 +237,35 @@ LOOK = ToolDefinition(name="look", description="Looks.", parameters={"type": "ob
     ],
 )
 async def test_an_effort_that_is_refused_is_replaced_and_what_worked_is_remembered(
-    connect: Connect, said: list[Any], sent: list[str | None], afterwards: list[str | None]
+    connect: Connect, errors: list[Any], expected_efforts: list[str | None], afterwards: list[str | None]
 ) -> None:
-    refused = [Answer("400 Bad Request", json.dumps({"error": error}).encode()) for error in said]
+    refused = [Answer("400 Bad Request", json.dumps({"error": error}).encode()) for error in errors]
     async with ScriptedServer(*refused, whole('{"holds": true}')) as server:
         to = connect(openai_base_url=f"{server.endpoint}/v1")
-        asked = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS)
+        chat_model = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS)
         for _ in range(2):
-            await asked.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
-        await asked.parse(TALK, Verdict, ONCE)
+            await chat_model.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
+        await chat_model.parse(TALK, Verdict, ONCE)
         efforts = [json.loads(body).get("reasoning_effort") for body in server.bodies]
-    assert efforts == sent + afterwards
+    assert efforts == expected_efforts + afterwards
 
 
 async def test_who_is_told_that_there_is_no_effort_sends_none(connect: Connect) -> None:
     async with ScriptedServer(whole("Hello.")) as server:
         to = connect(openai_base_url=f"{server.endpoint}/v1")
         memory = FeatureMemory(frozenset({"tools"}))
-        asked = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS, memory=memory)
-        await asked.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
+        chat_model = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS, memory=memory)
+        await chat_model.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
         assert "reasoning_effort" not in json.loads(server.bodies[0])
 
 
 async def test_a_refusal_that_stays_is_told_and_takes_nothing_away(connect: Connect) -> None:
     refused = [refusing("response_format"), refusing("seed")]
     async with ScriptedServer(*refused, whole('{"holds": true}')) as server:
-        asked = model(server, connect)
+        chat_model = model(server, connect)
         with pytest.raises(InvalidQueryError):
-            await asked.parse(TALK, Verdict, ONCE)
-        assert await asked.parse(TALK, Verdict, ONCE)
+            await chat_model.parse(TALK, Verdict, ONCE)
+        assert await chat_model.parse(TALK, Verdict, ONCE)
         assert json.loads(server.bodies[-1])["response_format"]["type"] == "json_schema"
 
 
@@ -263,9 +274,9 @@ async def test_an_endpoint_that_does_not_heed_schemas_is_told_them_in_words_from
 ) -> None:
     answers = [whole("Hello! How can I help?"), whole('{"holds": true}'), whole('{"holds": false}')]
     async with ScriptedServer(*answers) as server:
-        asked = model(server, connect)
-        assert (await asked.parse(TALK, Verdict, ONCE)).holds
-        assert not (await asked.parse(TALK, Verdict, ONCE)).holds
+        chat_model = model(server, connect)
+        assert (await chat_model.parse(TALK, Verdict, ONCE)).holds
+        assert not (await chat_model.parse(TALK, Verdict, ONCE)).holds
         assert len(server.bodies) == 3
         assert "json_schema" not in json.loads(server.bodies[-1])["response_format"]
 
@@ -275,11 +286,11 @@ async def test_one_that_has_followed_a_schema_is_neither_asked_again_nor_told_ot
 ) -> None:
     answers = [whole('{"holds": true}'), whole("Hello! How can I help?"), whole('{"holds": false}')]
     async with ScriptedServer(*answers) as server:
-        asked = model(server, connect)
-        assert (await asked.parse(TALK, Verdict, ONCE)).holds
+        chat_model = model(server, connect)
+        assert (await chat_model.parse(TALK, Verdict, ONCE)).holds
         with pytest.raises(ModelFixableError):
-            await asked.parse(TALK, Verdict, ONCE)
-        assert not (await asked.parse(TALK, Verdict, ONCE)).holds
+            await chat_model.parse(TALK, Verdict, ONCE)
+        assert not (await chat_model.parse(TALK, Verdict, ONCE)).holds
         assert len(server.bodies) == 3
         assert json.loads(server.bodies[-1])["response_format"]["type"] == "json_schema"
 
@@ -298,9 +309,9 @@ async def test_pictures_that_are_refused_are_left_out_and_not_sent_again(connect
         role="user", text="Look.", pictures=(Picture(label="Figure 1", url="data:image/png,"),)
     )
     async with ScriptedServer(refusal, whole("Seen.")) as server:
-        asked = model(server, connect)
+        chat_model = model(server, connect)
         for _ in range(2):
-            assert (await asked.converse([pictured], (), ONCE)).text == "Seen."
-    sent = [json.loads(body)["messages"][0]["content"] for body in server.bodies]
-    assert [part["type"] for part in sent[0]] == ["text", "text", "image_url"]
-    assert sent[1:] == ["Look.", "Look."]
+            assert (await chat_model.converse([pictured], (), ONCE)).text == "Seen."
+    contents = [json.loads(body)["messages"][0]["content"] for body in server.bodies]
+    assert [part["type"] for part in contents[0]] == ["text", "text", "image_url"]
+    assert contents[1:] == ["Look.", "Look."]

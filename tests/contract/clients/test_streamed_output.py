@@ -90,10 +90,10 @@ async def test_what_goes_wrong_becomes_an_error_of_ours(
 
 
 async def test_silence_ends_at_the_limit_with_what_was_read(make_model: MakeModel) -> None:
-    said: list[str | ModelUsage] = []
+    pieces: list[str | ModelUsage] = []
     with pytest.raises(CallTimeoutError):
-        await heard(make_model("@stall=3"), said, LIMITS.model_copy(update={"timeout_s": 0.5}))
-    assert said
+        await heard(make_model("@stall=3"), pieces, LIMITS.model_copy(update={"timeout_s": 0.5}))
+    assert pieces
 
 
 async def test_a_turn_tells_what_was_read_and_written_apart(make_model: MakeModel) -> None:
@@ -102,10 +102,10 @@ async def test_a_turn_tells_what_was_read_and_written_apart(make_model: MakeMode
     assert turn.usage.input_tokens + turn.usage.output_tokens == turn.tokens
 
 
-def chunks(*said: dict[str, Any]) -> Answer:
+def chunks(*payloads: dict[str, Any]) -> Answer:
     """Return a stream as an endpoint writes it."""
     frame = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    events = "".join(f"data: {json.dumps({**frame, **one})}\n\n" for one in said)
+    events = "".join(f"data: {json.dumps({**frame, **one})}\n\n" for one in payloads)
     return Answer(body=f"{events}data: [DONE]\n\n".encode(), headers={"Content-Type": "text/event-stream"})
 
 
@@ -127,13 +127,13 @@ async def test_it_is_asked_for_strictly_by_its_schema_and_with_its_usage(
 ) -> None:
     async with ScriptedServer(chunks(delta("{}", "stop"))) as server:
         await heard(scripted(server), [])
-        asked = json.loads(server.bodies[0])
-    shape = asked["response_format"]
+        request_body = json.loads(server.bodies[0])
+    shape = request_body["response_format"]
     assert (shape["type"], shape["json_schema"]["name"]) == ("json_schema", "EvidenceReport")
     assert shape["json_schema"]["strict"] is True
     assert shape["json_schema"]["schema"]["additionalProperties"] is False
-    assert asked["stream_options"] == {"include_usage": True}
-    assert asked["max_completion_tokens"] == 1000
+    assert request_body["stream_options"] == {"include_usage": True}
+    assert request_body["max_completion_tokens"] == 1000
 
 
 REFUSED = {"minimum", "maximum", "minLength", "maxLength", "pattern", "format", "minItems", "default"}
@@ -153,8 +153,8 @@ async def test_an_endpoint_that_does_not_count_is_read_all_the_same(
 ) -> None:
     answer = chunks(delta('{"claims"'), delta(":[]}", "stop"), {"choices": [], "usage": usage})
     async with ScriptedServer(answer) as server:
-        said = await heard(scripted(server), [])
-    assert said == ['{"claims"', ":[]}"]
+        pieces = await heard(scripted(server), [])
+    assert pieces == ['{"claims"', ":[]}"]
 
 
 async def test_a_report_that_is_cut_gives_what_was_written_and_its_usage_before_it_says_so(
@@ -162,8 +162,8 @@ async def test_a_report_that_is_cut_gives_what_was_written_and_its_usage_before_
 ) -> None:
     usage = {"prompt_tokens": 70, "completion_tokens": 20, "total_tokens": 90}
     answer = chunks(delta('{"claims":['), delta("", "length"), {"choices": [], "usage": usage})
-    said: list[str | ModelUsage] = []
+    pieces: list[str | ModelUsage] = []
     async with ScriptedServer(answer) as server:
         with pytest.raises(OutputCutError):
-            await heard(scripted(server), said)
-    assert said == ['{"claims":[', ModelUsage(input_tokens=70, output_tokens=20)]
+            await heard(scripted(server), pieces)
+    assert pieces == ['{"claims":[', ModelUsage(input_tokens=70, output_tokens=20)]

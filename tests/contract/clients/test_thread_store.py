@@ -57,9 +57,9 @@ async def test_a_thread_comes_back_with_its_first_turn(threads: ThreadStore) -> 
     stored = await threads.create(thread(), [turn()])
     assert stored.revision
     assert await threads.get("anna", "t1") == stored
-    found = await threads.turn("anna", "t1", 1)
-    assert found is not None
-    assert found.model_copy(update={"revision": None}) == turn()
+    stored_turn = await threads.turn("anna", "t1", 1)
+    assert stored_turn is not None
+    assert stored_turn.model_copy(update={"revision": None}) == turn()
 
 
 async def test_a_thread_begins_with_as_many_turns_as_one_step_stores(threads: ThreadStore) -> None:
@@ -68,8 +68,8 @@ async def test_a_thread_begins_with_as_many_turns_as_one_step_stores(threads: Th
         for number in range(1, MAX_TURNS_AT_ONCE + 1)
     ]
     await threads.create(thread(), long)
-    found = await threads.turns("anna", "t1", MAX_TURNS_AT_ONCE + 1)
-    assert [one.number for one in found] == [one.number for one in reversed(long)]
+    newest_turns = await threads.turns("anna", "t1", MAX_TURNS_AT_ONCE + 1)
+    assert [one.number for one in newest_turns] == [one.number for one in reversed(long)]
 
 
 async def test_an_owner_of_any_name_has_their_own_rows(threads: ThreadStore) -> None:
@@ -91,15 +91,15 @@ async def test_a_thread_id_is_taken_once(threads: ThreadStore) -> None:
 
 
 async def test_the_thread_that_changed_last_is_listed_first(threads: ThreadStore) -> None:
-    made = [await threads.create(thread(f"t{age}", age_s=age)) for age in range(5)]
+    originals = [await threads.create(thread(f"t{age}", age_s=age)) for age in range(5)]
     first = await threads.page("anna", 2)
     assert [one.thread_id for one in first.threads] == ["t0", "t1"]
     second = await threads.page("anna", 2, first.cursor)
     assert [one.thread_id for one in second.threads] == ["t2", "t3"]
     last = await threads.page("anna", 2, second.cursor)
     assert ([one.thread_id for one in last.threads], last.cursor) == (["t4"], None)
-    moved = made[4].model_copy(update={"updated_at": NOW + timedelta(microseconds=1), "turn_count": 1})
-    await threads.replace(made[4], moved, turn(1, "t4"))
+    moved = originals[4].model_copy(update={"updated_at": NOW + timedelta(microseconds=1), "turn_count": 1})
+    await threads.replace(originals[4], moved, turn(1, "t4"))
     page = await threads.page("anna", 10)
     assert [one.thread_id for one in page.threads] == ["t4", "t0", "t1", "t2", "t3"]
     assert page.threads[0].turn_count == 1
@@ -181,15 +181,15 @@ async def test_runs_are_found_by_when_they_ended_and_deleted_for_good(runs: RunS
             )
         )
     await runs.create(RunRecord(run_id="running", thread_id="t", owner_id="u", question="q", created_at=NOW))
-    found = [record async for record in runs.ended_before(NOW - timedelta(days=2))]
-    assert [record.run_id for record in found] == ["old"]
-    await runs.replace(found[0].model_copy(update={"has_log": False}))
+    old_records = [record async for record in runs.ended_before(NOW - timedelta(days=2))]
+    assert [record.run_id for record in old_records] == ["old"]
+    await runs.replace(old_records[0].model_copy(update={"has_log": False}))
     assert [record.run_id async for record in runs.ended_before(NOW)] == ["new"]
     await runs.delete("new")
     await runs.delete("new")
     assert [record async for record in runs.ended_before(NOW)] == []
     with pytest.raises(NotFoundError):
-        await runs.replace(found[0].model_copy(update={"run_id": "new"}))
+        await runs.replace(old_records[0].model_copy(update={"run_id": "new"}))
 
 
 @pytest.mark.contract

@@ -42,7 +42,7 @@ async def pieces() -> AsyncIterator[bytes]:
     yield b"SECRET"
 
 
-def shown(recorded: Recorded) -> str:
+def describe_spans(recorded: Recorded) -> str:
     return str([(span.name, dict(span.attributes or {}), span.events) for span in recorded.all])
 
 
@@ -71,9 +71,9 @@ async def test_storage_is_spans_by_what_was_done(to_storage: Connections, record
         *(f"blob storage {name}" for name in names),
         *("table storage insert", "table storage query", "queue storage send", "step"),
     ]
-    assert "SECRET" not in shown(recorded)
-    assert container not in shown(recorded)
-    assert "127.0.0.1" not in shown(recorded)
+    assert "SECRET" not in describe_spans(recorded)
+    assert container not in describe_spans(recorded)
+    assert "127.0.0.1" not in describe_spans(recorded)
 
 
 async def test_a_service_that_is_down_is_a_failed_span(connect: Connect, recorded: Recorded) -> None:
@@ -85,7 +85,7 @@ async def test_a_service_that_is_down_is_a_failed_span(connect: Connect, recorde
     span = recorded.one("search blocks")
     assert not span.status.is_ok
     assert recorded.attributes("search blocks")["error.type"] in ("NetworkError", "TimeoutError")
-    assert "SECRET" not in shown(recorded)
+    assert "SECRET" not in describe_spans(recorded)
 
 
 async def test_search_and_models_are_handed_the_trace(connect: Connect, recorded: Recorded) -> None:
@@ -109,14 +109,14 @@ async def test_search_and_models_are_handed_the_trace(connect: Connect, recorded
             ]
             await embedder.embed(["QUESTION"], LIMITS)
     by_name = {span.name: span for span in recorded.all}
-    sent = [re.search(r"traceparent: (\S+)", head, re.IGNORECASE) for head in server.heads]
-    assert [found and found[1].split("-")[1] for found in sent] == [PARENT.split("-")[1]] * 3
-    ids = [found[1].split("-")[2] for found in sent if found]
-    called = [by_name[name].context for name in ("search blocks", "chat gpt", "embeddings e")]
-    assert ids == [f"{context.span_id:016x}" for context in called if context]
+    trace_headers = [re.search(r"traceparent: (\S+)", head, re.IGNORECASE) for head in server.heads]
+    assert [header and header[1].split("-")[1] for header in trace_headers] == [PARENT.split("-")[1]] * 3
+    ids = [header[1].split("-")[2] for header in trace_headers if header]
+    contexts = [by_name[name].context for name in ("search blocks", "chat gpt", "embeddings e")]
+    assert ids == [f"{context.span_id:016x}" for context in contexts if context]
     usage = recorded.attributes("chat gpt")
     assert (usage["gen_ai.usage.input_tokens"], usage["gen_ai.usage.output_tokens"]) == (50, 10)
-    assert not any(word in shown(recorded) for word in ("QUESTION", "ANSWER"))
+    assert not any(word in describe_spans(recorded) for word in ("QUESTION", "ANSWER"))
 
 
 async def test_the_search_of_the_web_learns_nothing_of_the_trace(
@@ -128,7 +128,7 @@ async def test_the_search_of_the_web_learns_nothing_of_the_trace(
             await SearxngWebSearch(to.web_search, f"{server.endpoint}/search").search("QUESTION", 3, LIMITS)
     assert "traceparent" not in server.heads[0].lower()
     assert recorded.names == ["web search query", "step"]
-    assert "QUESTION" not in shown(recorded)
+    assert "QUESTION" not in describe_spans(recorded)
 
 
 async def test_without_a_trace_nothing_is_handed_on(connect: Connect, recorded: Recorded) -> None:

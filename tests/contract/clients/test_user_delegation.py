@@ -67,7 +67,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = dt.datetime.now(dt.UTC)
-    made = (
+    signed_certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + dt.timedelta(days=1))
@@ -77,7 +77,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "cert.pem").write_bytes(signed_certificate.public_bytes(serialization.Encoding.PEM))
     (folder / "key.pem").write_bytes(
         key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -114,9 +114,9 @@ def endpoint(certificate: tuple[Path, Path], tmp_path_factory: pytest.TempPathFa
 async def store(endpoint: str, certificate: tuple[Path, Path]) -> AsyncIterator[BlobStore]:
     client = BlobServiceClient(endpoint, credential=Identity(), connection_verify=str(certificate[0]))
     connection = Connection(lambda: client)
-    made = BlobStore(connection)
-    await made.ensure_containers(["figures"])
-    yield made
+    blob_store = BlobStore(connection)
+    await blob_store.ensure_containers(["figures"])
+    yield blob_store
     await connection.close()
 
 

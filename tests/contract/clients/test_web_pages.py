@@ -63,16 +63,16 @@ async def never(writer: asyncio.StreamWriter) -> None:
 @pytest.fixture
 async def sites() -> AsyncIterator[Any]:
     """Yield a function that creates a site and a client that may dial it, and close them at the end."""
-    made: list[Any] = []
+    resources: list[Any] = []
 
     async def make(answers: Answers, timeout_s: float = 10) -> tuple[WebSite, WebPages]:
         site = await WebSite(answers).__aenter__()
         connection = connect_web_pages(site.allows)
-        made.extend((connection, site))
+        resources.extend((connection, site))
         return site, WebPages(connection, timeout_s)
 
     yield make
-    for connection, site in zip(made[::2], made[1::2], strict=True):
+    for connection, site in zip(resources[::2], resources[1::2], strict=True):
         await connection.close()
         await site.__aexit__()
 
@@ -84,8 +84,8 @@ def log() -> Iterator[SocketLog]:
 
 
 def known_names(monkeypatch: pytest.MonkeyPatch, site: WebSite, **names: Any) -> None:
-    known = {"site.test": ["127.0.0.1"], **{name.replace("_", "."): to for name, to in names.items()}}
-    monkeypatch.setattr(socket, "getaddrinfo", resolver(known, site.port))
+    addresses = {"site.test": ["127.0.0.1"], **{name.replace("_", "."): to for name, to in names.items()}}
+    monkeypatch.setattr(socket, "getaddrinfo", resolver(addresses, site.port))
 
 
 def dialled_elsewhere(log: SocketLog, site: WebSite) -> list[tuple[str, int]]:
@@ -105,9 +105,9 @@ async def test_a_page_is_read(sites: Any, monkeypatch: pytest.MonkeyPatch) -> No
     page = await pages.fetch(f"{SITE}/m")
     assert (page.final_url, page.content) == (f"{SITE}/packed", TEXT)
     await pages.fetch(SITE)
-    sent = "".join(site.heads).lower()
-    assert "cookie" not in sent
-    assert "authorization" not in sent
+    request_heads = "".join(site.heads).lower()
+    assert "cookie" not in request_heads
+    assert "authorization" not in request_heads
 
 
 @pytest.mark.parametrize("url", BAD_URLS)
@@ -123,10 +123,10 @@ async def test_no_spelling_of_a_private_address_is_dialled(
     host: str, sites: Any, log: SocketLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, pages = await sites({"/": answer(TEXT)})
-    known = {
+    addresses = {
         name: ["127.0.0.2", "::1"] for name in ("localhost", "localhost.", "127.0.0.1.", "ip6-localhost")
     }
-    monkeypatch.setattr(socket, "getaddrinfo", resolver(known, site.port))
+    monkeypatch.setattr(socket, "getaddrinfo", resolver(addresses, site.port))
     with pytest.raises(DependencyError):
         await pages.fetch(f"http://{host}/")
     assert (log.dialled, site.requests) == ([], [])
@@ -211,7 +211,7 @@ async def test_bad_servers_are_errors(
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "response",
     [
         answer(big(), kind="text/plain"),
         answer(gzip.compress(big()), kind="text/plain", Content_Encoding="gzip"),
@@ -220,9 +220,9 @@ async def test_bad_servers_are_errors(
     ids=["large", "packed", "bomb"],
 )
 async def test_no_more_than_the_limit_is_kept(
-    sent: bytes, sites: Any, monkeypatch: pytest.MonkeyPatch
+    response: bytes, sites: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site, pages = await sites({"/": sent}, timeout_s=60)
+    site, pages = await sites({"/": response}, timeout_s=60)
     known_names(monkeypatch, site)
     page = await pages.fetch(SITE)
     assert (len(page.content), page.is_cut) == (MAX_PAGE_BYTES, True)

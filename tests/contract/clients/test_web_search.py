@@ -86,8 +86,8 @@ async def test_no_log_and_no_error_repeats_the_question(
             with pytest.raises(GroundworkError) as failure:
                 await searching(connect, server.endpoint).search(QUESTION, 5, LIMITS)
             assert QUESTION.encode().split()[2] in server.bodies[0]
-        said = " ".join([failure.value.detail, *failure.value.hints, repr(failure.value.__cause__)])
-        assert "lighthouse" not in said + caplog.text
+        error_text = " ".join([failure.value.detail, *failure.value.hints, repr(failure.value.__cause__)])
+        assert "lighthouse" not in error_text + caplog.text
 
 
 async def test_the_key_goes_in_the_header_that_is_set(connect: Connect) -> None:
