@@ -8,8 +8,8 @@ that all payloads are plain JSON of less than 16 KiB. No real time passes: repli
 by their times.
 
     run = simulate(answer_question, {"question": "…"}, Script(
-        activities={"plan": lambda given: {"steps": 2}, "retrieve": lambda given: Reply([], after_s=3)},
-        children={"run_sub_agent": lambda given: Reply({"status": "ok"}, after_s=60)},
+        activities={"plan": lambda _: {"steps": 2}, "retrieve": lambda _: Reply([], after_s=3)},
+        children={"run_sub_agent": lambda _: Reply({"status": "ok"}, after_s=60)},
         events=[RaisedEvent("clarified", {"text": "…"}, at_s=5)],
     ))
     assert run.output["status"] == "complete"
@@ -101,22 +101,26 @@ class Run:
         self.recording.write(orchestrator, Path(path))
 
 
-def simulate(orchestrator: Any, given: object, script: Script, *, instance_id: str = INSTANCE_ID) -> Run:
+def simulate(
+    orchestrator: Any, orchestration_input: object, script: Script, *, instance_id: str = INSTANCE_ID
+) -> Run:
     """Run an orchestrator to its end. It may be a generator function or a decorated one.
 
     Raises:
         NonDeterminismError, PayloadError: The orchestrator violates a rule of replay.
         ScriptError: The script has no reply for a request, or the orchestrator waits forever.
     """
-    return _Simulation(Handler(orchestrator), given, script, instance_id).run()
+    return _Simulation(Handler(orchestrator), orchestration_input, script, instance_id).run()
 
 
 class _Simulation:
-    def __init__(self, handler: Handler, given: object, script: Script, instance_id: str) -> None:
-        check_payload(given, "input")
+    def __init__(
+        self, handler: Handler, orchestration_input: object, script: Script, instance_id: str
+    ) -> None:
+        check_payload(orchestration_input, "input")
         self._handler = handler
         self._script = script
-        self._recording = Recording(instance_id, json.dumps(given))
+        self._recording = Recording(instance_id, json.dumps(orchestration_input))
         self._now_s = 0.0
         self._numbers = itertools.count()  # of tasks, counted in the same way by SDK and host
         self._order = itertools.count()  # of events at the same instant
@@ -129,7 +133,11 @@ class _Simulation:
         for raised in script_events(self._script):
             self._push(raised[0], raised[1])
         started = event(
-            EventType.EXECUTION_STARTED, 0.0, Name="orchestrator", Version="", Input=self._recording.given
+            EventType.EXECUTION_STARTED,
+            0.0,
+            Name="orchestrator",
+            Version="",
+            Input=self._recording.input_json,
         )
         state = self._episode(started)
         while not (state["isDone"] or state.get("error")):
@@ -155,7 +163,7 @@ class _Simulation:
         arrived = {**arrived, "Timestamp": event(EventType.EVENT_RAISED, self._now_s)["Timestamp"]}
         history += [event(EventType.ORCHESTRATOR_STARTED, self._now_s), arrived]
         self._settle(arrived)
-        state = self._handler.replay(history, self._recording.instance_id, self._recording.given)
+        state = self._handler.replay(history, self._recording.instance_id, self._recording.input_json)
         self._recording.episodes.append(Episode(len(history), state))
         self._accept(leaf_actions(state))
         history.append(event(EventType.ORCHESTRATOR_COMPLETED, self._now_s))
@@ -211,12 +219,12 @@ class _Simulation:
         self._answer(number, task)
 
     def _answer(self, number: int, task: OpenTask) -> None:
-        check_payload(task.given, f"the input of {task.name}")
+        check_payload(task.payload, f"the input of {task.name}")
         answers = self._script.children if task.is_child else self._script.activities
         if task.name not in answers:
             raise ScriptError(f"the script has no answer for {task.name}")
-        self._calls.append((task.name, task.given))
-        answer = answers[task.name](task.given)
+        self._calls.append((task.name, task.payload))
+        answer = answers[task.name](task.payload)
         reply = answer if isinstance(answer, Reply) else Reply(answer)
         check_payload(reply.value, f"the result of {task.name}")
         at_s = self._now_s + reply.after_s
@@ -259,14 +267,14 @@ class _Simulation:
 
 def script_events(script: Script) -> list[tuple[float, JsonObject]]:
     """Return the script's external events with their times, encoded as by the real client."""
-    found = []
+    timed_events = []
     for raised in script.events:
         check_payload(raised.value, f"event {raised.name}")
         encoded = json.dumps(json.dumps(raised.value))
-        found.append(
+        timed_events.append(
             (raised.at_s, event(EventType.EVENT_RAISED, raised.at_s, Name=raised.name, Input=encoded))
         )
-    return found
+    return timed_events
 
 
 def _decoded(value: object) -> object:

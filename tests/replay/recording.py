@@ -27,7 +27,7 @@ class Recording:
     """The recording of a run of one orchestrator."""
 
     instance_id: str
-    given: str
+    input_json: str
     history: list[JsonObject] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class Recording:
         document = {
             "orchestrator": orchestrator,
             "instance_id": self.instance_id,
-            "input": self.given,
+            "input": self.input_json,
             "history": self.history,
             "episodes": [vars(episode) for episode in self.episodes],
         }

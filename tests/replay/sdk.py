@@ -56,8 +56,8 @@ class Handler:
                 text = self._handle(body)
             # The SDK wraps exceptions of the orchestrator.
             except Exception as error:
-                _, found, text = str(error).partition(ERROR_LABEL)
-                if not found:
+                _, label, text = str(error).partition(ERROR_LABEL)
+                if not label:
                     raise
         state: JsonObject = json.loads(text)
         return state

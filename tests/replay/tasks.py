@@ -46,7 +46,7 @@ class OpenTask:
         return str(self.action.get("input") or "null")
 
     @property
-    def given(self) -> Any:
+    def payload(self) -> Any:
         """The task's input, decoded as its function would receive it."""
         return json.loads(self.input_json)
 

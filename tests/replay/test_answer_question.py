@@ -41,8 +41,8 @@ DOWN = StepFailed(
 
 
 def answering(answers: dict[str, Observation | Reply]) -> Callable[[Any], object]:
-    def perform_step(given: Any) -> object:
-        answer = answers[given["action"]["kind"]]
+    def perform_step(payload: Any) -> object:
+        answer = answers[payload["action"]["kind"]]
         return answer if isinstance(answer, Reply) else StepResult(observation=answer).model_dump(mode="json")
 
     return perform_step
@@ -55,7 +55,7 @@ def ask(*events: RaisedEvent, **changes: Observation | Reply) -> Run:
 
 
 def kinds(run: Run) -> list[str]:
-    return [given["action"]["kind"] for _, given in run.calls]
+    return [payload["action"]["kind"] for _, payload in run.calls]
 
 
 def test_a_question_becomes_a_committed_answer() -> None:
@@ -103,7 +103,7 @@ AMBIGUOUS: dict[str, Observation] = {
 def test_a_run_waits_for_days_and_goes_on_with_the_answer() -> None:
     run = ask(RaisedEvent("answered-1", {}, at_s=2 * DAY_S), **AMBIGUOUS)
     assert kinds(run) == ["prepare", "take_answer", "turn", "commit_answer"]
-    assert not taken(run)["timed_out"]
+    assert not take_answer_action(run)["timed_out"]
     # The timer was cancelled. An open timer would keep the run from completing.
     assert run.finished_after_s == 2 * DAY_S
     assert run.left_open == []
@@ -114,10 +114,10 @@ def test_a_run_waits_for_an_answer_that_the_model_asked_for() -> None:
     turns = iter((asks, AnswerWritten(abstained=False)))
     answers = answering({**GOOD})
 
-    def perform_step(given: Any) -> object:
-        if given["action"]["kind"] == "turn":
+    def perform_step(payload: Any) -> object:
+        if payload["action"]["kind"] == "turn":
             return StepResult(observation=next(turns)).model_dump(mode="json")
-        return answers(given)
+        return answers(payload)
 
     script = Script(
         activities={"perform_step": perform_step}, events=(RaisedEvent("answered-2", {}, at_s=DAY_S),)
@@ -130,7 +130,7 @@ def test_a_run_waits_for_an_answer_that_the_model_asked_for() -> None:
 
 def test_a_run_that_nobody_answers_goes_on_when_the_time_is_over() -> None:
     run = ask(**AMBIGUOUS)
-    assert taken(run)["timed_out"]
+    assert take_answer_action(run)["timed_out"]
     assert run.output["outcome"] == "completed"
     assert run.finished_after_s == 3 * DAY_S
 
@@ -138,14 +138,14 @@ def test_a_run_that_nobody_answers_goes_on_when_the_time_is_over() -> None:
 def test_a_run_that_begins_again_waits_no_longer_than_its_question_is_open() -> None:
     earlier = Reply(StepResult(observation=AMBIGUOUS["prepare"]).model_dump(mode="json"), after_s=2 * DAY_S)
     run = ask(**{**AMBIGUOUS, "prepare": earlier})
-    assert taken(run)["timed_out"]
+    assert take_answer_action(run)["timed_out"]
     assert run.finished_after_s == 3 * DAY_S
 
 
 def test_a_run_that_begins_again_after_its_question_expired_does_not_wait() -> None:
     earlier = Reply(StepResult(observation=AMBIGUOUS["prepare"]).model_dump(mode="json"), after_s=4 * DAY_S)
     run = ask(**{**AMBIGUOUS, "prepare": earlier})
-    assert taken(run)["timed_out"]
+    assert take_answer_action(run)["timed_out"]
     assert run.finished_after_s == 4 * DAY_S
     assert run.left_open == []
 
@@ -156,14 +156,14 @@ def test_an_answer_that_comes_before_the_wait_begins_is_not_lost(at_s: float) ->
     slow = Reply(StepResult(observation=AMBIGUOUS["prepare"]).model_dump(mode="json"), after_s=5)
     early = RaisedEvent("answered-1", {}, at_s=at_s)
     run = ask(early, RaisedEvent("answered-1", {}, at_s=9.0), **{**AMBIGUOUS, "prepare": slow})
-    assert not taken(run)["timed_out"]
+    assert not take_answer_action(run)["timed_out"]
     assert run.finished_after_s == 5
 
 
 @early_event
 def test_an_event_of_another_question_ends_no_wait() -> None:
     run = ask(RaisedEvent("answered-2", {}, at_s=10), **AMBIGUOUS)
-    assert taken(run)["timed_out"]
+    assert take_answer_action(run)["timed_out"]
 
 
 def test_a_step_that_fails_after_the_wait_is_tried_again() -> None:
@@ -175,8 +175,8 @@ def test_a_step_that_fails_after_the_wait_is_tried_again() -> None:
 def test_a_turn_that_looks_further_is_followed_by_another() -> None:
     turns = iter([LooksFurther(calls=2, gaps=0), LooksFurther(calls=0, gaps=1), GOOD["turn"]])
 
-    def perform_step(given: Any) -> object:
-        kind = given["action"]["kind"]
+    def perform_step(payload: Any) -> object:
+        kind = payload["action"]["kind"]
         observation = next(turns) if kind == "turn" else GOOD[kind]
         return StepResult(observation=observation).model_dump(mode="json")
 
@@ -184,9 +184,9 @@ def test_a_turn_that_looks_further_is_followed_by_another() -> None:
         answer_question, {"run_id": "instance-1"}, Script(activities={"perform_step": perform_step})
     )
     assert kinds(run) == ["prepare", "turn", "turn", "turn", "commit_answer"]
-    assert [given["action"]["earlier"] for _, given in run.calls[1:4]] == [[], [2], [2, 3]]
+    assert [payload["action"]["earlier"] for _, payload in run.calls[1:4]] == [[], [2], [2, 3]]
 
 
-def taken(run: Run) -> dict[str, Any]:
-    (action,) = [given["action"] for _, given in run.calls if given["action"]["kind"] == "take_answer"]
+def take_answer_action(run: Run) -> dict[str, Any]:
+    (action,) = [payload["action"] for _, payload in run.calls if payload["action"]["kind"] == "take_answer"]
     return dict(action)

@@ -24,8 +24,8 @@ def chosen(count: int) -> SubagentsChosen:
     return SubagentsChosen(children=tuple(start_of(index) for index in range(count)), until=moment(UNTIL_S))
 
 
-def done(given: dict[str, Any]) -> dict[str, Any]:
-    place = SubagentPlace(run_id=given["run_id"], path=given["path"])
+def done(payload: dict[str, Any]) -> dict[str, Any]:
+    place = SubagentPlace(run_id=payload["run_id"], path=payload["path"])
     end = SubagentEnd(child_id=place.child_id, status="done", turns=2, tokens=900)
     return end.model_dump(mode="json")
 
@@ -36,17 +36,17 @@ def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
     """
     observations = iter((*decided, chosen(len(replies)), GOOD["turn"]))
 
-    def perform_step(given: Any) -> object:
-        kind = given["action"]["kind"]
+    def perform_step(payload: Any) -> object:
+        kind = payload["action"]["kind"]
         observation = next(observations) if kind == "turn" else GOOD[kind]
         return StepResult(observation=observation).model_dump(mode="json")
 
-    def run_sub_agent(given: Any) -> object:
-        reply = replies[int(given["path"][-1])]
-        return reply if isinstance(reply, Reply) else done(given)
+    def run_sub_agent(payload: Any) -> object:
+        reply = replies[int(payload["path"][-1])]
+        return reply if isinstance(reply, Reply) else done(payload)
 
-    def terminate(given: Any) -> object:
-        return Reply({"terminated": 1}, terminates=given["instance_ids"])
+    def terminate(payload: Any) -> object:
+        return Reply({"terminated": 1}, terminates=payload["instance_ids"])
 
     script = Script(
         activities={"perform_step": perform_step, "terminate_instances": terminate},
@@ -56,7 +56,7 @@ def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
 
 
 def names(run: Run) -> list[str]:
-    return [given["action"]["kind"] if name == "perform_step" else name for name, given in run.calls]
+    return [payload["action"]["kind"] if name == "perform_step" else name for name, payload in run.calls]
 
 
 BEFORE = ["prepare", "turn"]
@@ -71,13 +71,13 @@ def test_the_answer_is_written_when_the_sub_agents_have_ended() -> None:
 
 
 def test_the_answer_knows_the_step_that_chose_them_and_is_not_delegated_again() -> None:
-    written = [given["action"] for _, given in delegated("done").calls if "action" in given][-2]
-    assert written["kind"] == "turn"
-    assert (written["step"], written["delegation_step"]) == (WRITING_STEP + 2, WRITING_STEP)
+    action = [payload["action"] for _, payload in delegated("done").calls if "action" in payload][-2]
+    assert action["kind"] == "turn"
+    assert (action["step"], action["delegation_step"]) == (WRITING_STEP + 2, WRITING_STEP)
 
 
 def test_a_sub_agent_is_given_the_run_and_its_path_and_nothing_else() -> None:
-    inputs = [given for name, given in delegated("done", "done").calls if name == "run_sub_agent"]
+    inputs = [payload for name, payload in delegated("done", "done").calls if name == "run_sub_agent"]
     assert inputs == [{"run_id": "instance-1", "path": f"s002c{index}"} for index in range(2)]
 
 
@@ -97,8 +97,8 @@ def test_a_sub_agent_that_raises_or_answers_nonsense_costs_no_answer() -> None:
 
 def test_the_status_names_the_children_while_they_are_at_work() -> None:
     run = delegated("done", Reply({"status": "done"}, after_s=900))
-    shown = [episode.state.get("customStatus") for episode in run.recording.episodes]
-    children = [status["children"] for status in shown if status and "children" in status]
+    statuses = [episode.state.get("customStatus") for episode in run.recording.episodes]
+    children = [status["children"] for status in statuses if status and "children" in status]
     assert [child["status"] for child in children[0]] == ["running", "running"]
     assert [child["status"] for child in children[-1]] == ["done", "running"]
     assert children[0][0] == {
@@ -115,8 +115,8 @@ def test_a_deferred_decision_is_made_anew_after_its_delay() -> None:
 
 
 def test_a_deferred_decision_may_end_in_an_answer() -> None:
-    written = AnswerWritten(abstained=False)
-    run = delegated(decided=(DelegationDeferred(delay_s=0.75), written))
+    answer = AnswerWritten(abstained=False)
+    run = delegated(decided=(DelegationDeferred(delay_s=0.75), answer))
     assert names(run) == [*BEFORE, "turn", "commit_answer"]
 
 

@@ -35,15 +35,15 @@ Answer = Observation | Reply | Callable[[Any], Observation | Reply]
 def answering(answers: dict[str, Answer]) -> Callable[[Any], object]:
     """Return an activity with a reply for each kind of action."""
 
-    def perform_step(given: Any) -> object:
-        answer = answers[given["action"]["kind"]]
-        reply = answer(given["action"]) if callable(answer) else answer
-        return reply if isinstance(reply, Reply) else said(reply)
+    def perform_step(payload: Any) -> object:
+        answer = answers[payload["action"]["kind"]]
+        reply = answer(payload["action"]) if callable(answer) else answer
+        return reply if isinstance(reply, Reply) else encode_result(reply)
 
     return perform_step
 
 
-def said(observed: Observation) -> dict[str, Any]:
+def encode_result(observed: Observation) -> dict[str, Any]:
     return StepResult(observation=observed).model_dump(mode="json")
 
 
@@ -70,9 +70,11 @@ def summarise(*children: object, at_once: int = 20, **changes: Answer) -> Run:
     script = Script(
         activities={
             "perform_step": answering(answers),
-            "terminate_instances": lambda given: Reply({"terminated": 1}, terminates=given["instance_ids"]),
+            "terminate_instances": lambda payload: Reply(
+                {"terminated": 1}, terminates=payload["instance_ids"]
+            ),
         },
-        children={"read_document": lambda given: children[int(given["path"].partition("c")[2])]},
+        children={"read_document": lambda payload: children[int(payload["path"].partition("c")[2])]},
     )
     return simulate(document_summary, {"run_id": "instance-1"}, script)
 
@@ -90,11 +92,11 @@ def document(**changes: Answer) -> Run:
 
 def names(run: Run) -> list[str]:
     """Return the kinds of steps, and the names of other activities and children, in order."""
-    return [given["action"]["kind"] if name == "perform_step" else name for name, given in run.calls]
+    return [payload["action"]["kind"] if name == "perform_step" else name for name, payload in run.calls]
 
 
 def ranges(run: Run) -> list[tuple[int, int]]:
-    actions = [given["action"] for _, given in run.calls]
+    actions = [payload["action"] for _, payload in run.calls]
     return [(one["first"], one["end"]) for one in actions if one["kind"] == "read_windows"]
 
 
@@ -148,7 +150,7 @@ def test_a_summary_whose_document_was_closed_meanwhile_is_merged_again() -> None
 
     run = summarise(done(0), commit_summary=commit)
     assert names(run)[2:] == ["merge_summary", "commit_summary"] * 2
-    merged, committed = [given["action"] for _, given in run.calls[-2:]]
+    merged, committed = [payload["action"] for _, payload in run.calls[-2:]]
     assert committed["merge_step"] == merged["step"]
     assert run.output == {"outcome": "completed"}
 
@@ -164,7 +166,7 @@ def test_a_document_is_opened_read_and_reduced() -> None:
     run = document()
     assert names(run) == ["open_document", *["read_windows"] * 3, "reduce_document"]
     assert ranges(run) == [(0, 1), (1, 2), (2, 3)]
-    assert {(given["run_id"], given["path"]) for _, given in run.calls} == {("instance-1", "s001c4")}
+    assert {(payload["run_id"], payload["path"]) for _, payload in run.calls} == {("instance-1", "s001c4")}
     assert (run.output["child_id"], run.output["status"]) == ("instance-1:s001c4", "done")
 
 

@@ -17,21 +17,21 @@ DEADLINE_S = 20
 
 def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
     """Race the requested number of children, and then run an activity."""
-    given = context.get_input()
+    parameters = context.get_input()
     children = [
         Child("child", {"place": place}, f"{context.instance_id}:c{place}")
-        for place in range(given["children"])
+        for place in range(parameters["children"])
     ]
-    told: list[str] = []
+    progress: list[str] = []
     deadline = context.current_utc_datetime + timedelta(seconds=DEADLINE_S)
     ends = yield from race(
         context,
         children,
         deadline,
-        at_once=given.get("at_once"),
-        on_end=lambda end: told.append(f"{end.instance_id[-2:]} {end.status}"),
+        at_once=parameters.get("at_once"),
+        on_end=lambda end: progress.append(f"{end.instance_id[-2:]} {end.status}"),
     )
-    context.set_custom_status(list(told))
+    context.set_custom_status(list(progress))
     after = yield context.call_activity("after", {})
     return {"ends": [[end.status, end.output] for end in ends], "after": after}
 
@@ -41,12 +41,12 @@ def raced(*replies: object, at_once: int | None = None, terminating: Reply | Non
     consecutive executions.
     """
 
-    def child(given: Any) -> object:
-        reply = replies[given["place"]]
+    def child(payload: Any) -> object:
+        reply = replies[payload["place"]]
         return reply.pop(0) if isinstance(reply, list) else reply
 
-    def terminate(given: Any) -> object:
-        return terminating or Reply({"terminated": 1}, terminates=given["instance_ids"])
+    def terminate(payload: Any) -> object:
+        return terminating or Reply({"terminated": 1}, terminates=payload["instance_ids"])
 
     script = Script(
         activities={"terminate_instances": terminate, "after": lambda _: {"done": True}},
@@ -79,7 +79,7 @@ def test_all_end_in_time_and_the_timer_holds_nobody_back() -> None:
 def test_a_late_child_is_terminated_and_the_parent_ends_with_the_others() -> None:
     run = raced(answer(0, 3), answer(1, 500))
     assert statuses(run) == ["done", "late"]
-    (ended,) = [given for name, given in run.calls if name == "terminate_instances"]
+    (ended,) = [payload for name, payload in run.calls if name == "terminate_instances"]
     assert ended["instance_ids"] == ["instance-1:c1"]
     assert run.finished_after_s == DEADLINE_S
     assert run.output["after"] == {"done": True}
@@ -110,7 +110,7 @@ def test_a_child_that_fails_takes_nobody_with_it(bad: Reply) -> None:
 def test_a_child_that_was_lost_is_begun_again_when_its_wave_has_ended() -> None:
     run = raced([Reply(failure="the worker died", after_s=1), answer(0, 2)], answer(1, 3))
     assert run.output["ends"] == [["done", {"place": 0}], ["done", {"place": 1}]]
-    assert [given["place"] for name, given in run.calls if name == "child"] == [0, 1, 0]
+    assert [payload["place"] for name, payload in run.calls if name == "child"] == [0, 1, 0]
     assert run.finished_after_s == 3 + RESTART_PAUSE.total_seconds() + 2
     assert run.left_open == []
 
@@ -130,7 +130,7 @@ def test_no_more_than_so_many_are_at_work_at_once() -> None:
 def test_children_whose_turn_does_not_come_are_late_and_never_started() -> None:
     run = raced(answer(0, 3), answer(1, 500), answer(2, 1), answer(3, 1), at_once=2)
     assert statuses(run) == ["done", "late", "late", "late"]
-    assert [given["place"] for name, given in run.calls if name == "child"] == [0, 1]
+    assert [payload["place"] for name, payload in run.calls if name == "child"] == [0, 1]
     assert run.finished_after_s == DEADLINE_S
 
 

@@ -68,7 +68,7 @@ def changes_its_past(context: Context) -> Steps:
 @pytest.mark.parametrize("orchestrator", [random_input, clock_in_the_status, changes_its_past])
 def test_non_deterministic_orchestrator_is_caught(orchestrator: Any) -> None:
     with pytest.raises(NonDeterminismError):
-        simulate(orchestrator, None, Script(activities={"work": lambda given: None}))
+        simulate(orchestrator, None, Script(activities={"work": lambda _: None}))
 
 
 class Payload:
@@ -83,7 +83,7 @@ def test_payload_that_is_large_or_no_plain_json_is_caught(payload: object) -> No
         yield context.call_activity("work", payload)
 
     with pytest.raises(PayloadError):
-        simulate(orchestrator, None, Script(activities={"work": lambda given: None}))
+        simulate(orchestrator, None, Script(activities={"work": lambda _: None}))
 
 
 def race(context: Context) -> Steps:
@@ -100,13 +100,13 @@ def race(context: Context) -> Steps:
 
 def race_script(child_s: float) -> Script:
     return Script(
-        children={"child": lambda given: Reply("in time", after_s=child_s)},
+        children={"child": lambda _: Reply("in time", after_s=child_s)},
         activities={"terminate": lambda instance_id: Reply(terminates=[instance_id])},
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "child_s", "output", "finished_after_s", "left_open"),
+    ("orchestration_input", "child_s", "output", "finished_after_s", "left_open"),
     [
         ("abandon", 3, "in time", 3, []),  # the cancelled timer does not count
         ("abandon", 60, "too late", 60, ["child"]),  # the host waits for the open child
@@ -114,9 +114,9 @@ def race_script(child_s: float) -> Script:
     ],
 )
 def test_open_task_rule_is_applied(
-    given: str, child_s: float, output: str, finished_after_s: float, left_open: list[str]
+    orchestration_input: str, child_s: float, output: str, finished_after_s: float, left_open: list[str]
 ) -> None:
-    run = simulate(race, given, race_script(child_s))
+    run = simulate(race, orchestration_input, race_script(child_s))
     assert run.output == output
     assert run.finished_after_s == finished_after_s
     assert run.left_open == left_open
@@ -133,9 +133,7 @@ def retrying(context: Context) -> Steps:
 
 def test_retries_take_their_time_and_their_numbers() -> None:
     answers = iter([Reply(failure="not yet"), Reply("at last")])
-    script = Script(
-        activities={"shaky": lambda given: next(answers), "broken": lambda given: Reply(failure="never")}
-    )
+    script = Script(activities={"shaky": lambda _: next(answers), "broken": lambda _: Reply(failure="never")})
     run = simulate(retrying, None, script)
     assert run.output["first"] == "at last"
     assert "never" in run.output["error"]
@@ -161,7 +159,7 @@ def test_failing_orchestrator_reports_its_error() -> None:
     def orchestrator(context: Context) -> Steps:
         yield context.call_activity("work", None)
 
-    run = simulate(orchestrator, None, Script(activities={"work": lambda given: Reply(failure="no luck")}))
+    run = simulate(orchestrator, None, Script(activities={"work": lambda _: Reply(failure="no luck")}))
     assert run.error is not None
     assert "no luck" in run.error
 

@@ -56,10 +56,10 @@ Answer = IngestReply | Reply | Callable[[Any], IngestReply]
 
 
 def answering(answer: Answer) -> Callable[[Any], object]:
-    def activity(given: Any) -> object:
+    def activity(payload: Any) -> object:
         if isinstance(answer, Reply):
             return answer
-        reply = answer(given) if callable(answer) else answer
+        reply = answer(payload) if callable(answer) else answer
         return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
 
     return activity
@@ -81,7 +81,7 @@ def failing(times: int, failure: IngestFailure, then: IngestReply) -> Callable[[
     """
     calls = Counter[str]()
 
-    def answer(given: Any) -> IngestReply:
+    def answer(payload: Any) -> IngestReply:
         calls["made"] += 1
         return failure if calls["made"] <= times else then
 
@@ -171,7 +171,7 @@ def test_the_same_bytes_end_after_hashing() -> None:
 def test_a_large_document_is_written_in_ranges_that_cover_it_and_stay_few() -> None:
     count = 30_000
     run = ingest(plan_document=Planned(new_count=count, moved_count=0, kept_count=0, gone_count=0))
-    ranges = [(given["first"], given["end"]) for name, given in run.calls if name == "write_blocks"]
+    ranges = [(payload["first"], payload["end"]) for name, payload in run.calls if name == "write_blocks"]
     assert len(ranges) == MAX_RANGES
     assert [first for first, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
     assert ranges[-1][1] == count
@@ -183,7 +183,7 @@ def test_new_figures_are_captioned_before_anything_is_written() -> None:
     count = 2 * MIN_FIGURES + 1
     planned = Planned(new_count=count, new_figure_count=count, moved_count=0, kept_count=0, gone_count=0)
     run = ingest(plan_document=planned)
-    ranges = [(given["first"], given["end"]) for name, given in run.calls if name == "caption_figures"]
+    ranges = [(payload["first"], payload["end"]) for name, payload in run.calls if name == "caption_figures"]
     assert ranges == [(0, MIN_FIGURES), (MIN_FIGURES, 2 * MIN_FIGURES), (2 * MIN_FIGURES, count)]
     last_caption = max(place for place, name in enumerate(names(run)) if name == "caption_figures")
     assert last_caption < names(run).index("write_blocks")
@@ -192,7 +192,7 @@ def test_new_figures_are_captioned_before_anything_is_written() -> None:
 def test_only_the_figures_that_failed_are_captioned_again() -> None:
     planned = Planned(new_count=9, new_figure_count=9, moved_count=0, kept_count=0, gone_count=0)
     run = ingest(plan_document=planned, caption_figures=failing(1, BUSY, Done()))
-    firsts = [given["first"] for name, given in run.calls if name == "caption_figures"]
+    firsts = [payload["first"] for name, payload in run.calls if name == "caption_figures"]
     assert firsts == [0, MIN_FIGURES, 0]
     assert run.output["outcome"] == "ready"
 
@@ -205,7 +205,7 @@ def test_a_document_without_new_blocks_is_finished_all_the_same() -> None:
 
 def test_a_bad_file_is_closed_with_its_reason_and_never_tried_again() -> None:
     run = ingest(parse_document=BROKEN)
-    (closing,) = [given for name, given in run.calls if name == "close_document"]
+    (closing,) = [payload for name, payload in run.calls if name == "close_document"]
     assert names(run) == ["accept_document", "parse_document", "close_document"]
     assert (closing["status"], closing["reason"], closing["hint"]) == (
         "failed",
@@ -225,17 +225,17 @@ def test_a_failure_that_may_pass_is_tried_again_after_the_pause_that_was_asked_f
 def test_only_the_ranges_that_failed_are_tried_again() -> None:
     planned = Planned(new_count=5 * MIN_RANGE, moved_count=0, kept_count=0, gone_count=0)
     run = ingest(plan_document=planned, write_blocks=failing(2, BUSY, Done()))
-    firsts = [given["first"] for name, given in run.calls if name == "write_blocks"]
+    firsts = [payload["first"] for name, payload in run.calls if name == "write_blocks"]
     assert firsts == [0, 64, 128, 192, 256, 0, 64]
 
 
 @pytest.mark.parametrize("rests", range(len(RESTS_S)))
 def test_an_outage_ends_the_execution_and_the_next_one_comes_later(rests: int) -> None:
     run = ingest(accept_document=CHANGED.model_copy(update={"rests": rests}), describe_document=BUSY)
-    marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
+    marks = [payload["last_attempt"] for name, payload in run.calls if name == "describe_document"]
     assert marks == [False] * (1 + len(PAUSES_S))
-    name, given = run.calls[-1]
-    assert (name, given["pause_s"], given["has_failed"]) == ("rest_document", RESTS_S[rests], True)
+    name, payload = run.calls[-1]
+    assert (name, payload["pause_s"], payload["has_failed"]) == ("rest_document", RESTS_S[rests], True)
     assert (run.output["outcome"], run.continued_with) == ("rests", None)
 
 
@@ -248,7 +248,7 @@ def test_a_service_may_ask_for_a_longer_pause() -> None:
 def test_the_last_attempt_of_an_outage_knows_that_it_is_the_last_and_ends_as_a_failure() -> None:
     long = BUSY.model_copy(update={"retry_after_s": 60.0})
     run = ingest(accept_document=RESTED, describe_document=long)
-    marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
+    marks = [payload["last_attempt"] for name, payload in run.calls if name == "describe_document"]
     assert marks == [False] * len(PAUSES_S) + [True]
     assert run.output["outcome"] == "failed"
 
@@ -256,9 +256,9 @@ def test_the_last_attempt_of_an_outage_knows_that_it_is_the_last_and_ends_as_a_f
 def test_a_small_document_rests_as_often_although_its_step_is_the_first() -> None:
     failed = BUSY.model_copy(update={"wish": 3, "work": "etag", "rests": 1})
     run = ingest(accept_document=failed)
-    name, given = run.calls[-1]
-    assert (name, given["pause_s"]) == ("rest_document", RESTS_S[1])
-    assert (given["step"]["wish"], given["step"]["work"]) == (3, "etag")
+    name, payload = run.calls[-1]
+    assert (name, payload["pause_s"]) == ("rest_document", RESTS_S[1])
+    assert (payload["step"]["wish"], payload["step"]["work"]) == (3, "etag")
     run = ingest(accept_document=failed.model_copy(update={"rests": len(RESTS_S)}))
     assert names(run) == ["accept_document"] * 3 + ["close_document"]
     assert run.calls[-2][1]["last_attempt"]
@@ -277,15 +277,15 @@ def test_an_execution_that_cannot_even_rest_ends() -> None:
 
 def test_waiting_for_others_is_no_failure() -> None:
     run = ingest(parse_document=failing(2, WAITS, Parsed(version_key="abc")))
-    marks = [given["last_attempt"] for name, given in run.calls if name == "parse_document"]
+    marks = [payload["last_attempt"] for name, payload in run.calls if name == "parse_document"]
     assert marks == [False] * 3
     assert run.output["outcome"] == "ready"
 
 
 def test_who_waits_long_for_others_gives_up_the_place_however_often() -> None:
     run = ingest(accept_document=RESTED, parse_document=WAITS)
-    name, given = run.calls[-1]
-    assert (name, given["has_failed"]) == ("rest_document", False)
+    name, payload = run.calls[-1]
+    assert (name, payload["has_failed"]) == ("rest_document", False)
     assert run.output["outcome"] == "rests"
 
 
@@ -330,9 +330,11 @@ def test_an_ingestion_that_can_neither_begin_nor_end_stops() -> None:
 )
 def test_the_wish_of_the_look_is_what_is_closed(changes: dict[str, Answer], wish: int) -> None:
     run = ingest(**changes)
-    (closing,) = [given for name, given in run.calls if name == "close_document"]
+    (closing,) = [payload for name, payload in run.calls if name == "close_document"]
     assert closing["step"]["wish"] == wish
-    assert {given["fence"] for name, given in run.calls if "fence" in given} == {closing["step"]["fence"]}
+    assert {payload["fence"] for name, payload in run.calls if "fence" in payload} == {
+        closing["step"]["fence"]
+    }
 
 
 @pytest.mark.parametrize("changes", [{}, {"parse_document": BROKEN}])

@@ -14,7 +14,7 @@ from tests.replay.history import START
 from tests.replay.test_answer_question import GOOD
 from tests.replay.test_delegated_answers import chosen, done
 from tests.replay.test_ingest_document import GOOD as INGESTED
-from tests.replay.test_run_sub_agent import DONE, GO_ON, INPUT, TASK, said
+from tests.replay.test_run_sub_agent import DONE, GO_ON, INPUT, TASK, encode_result
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 FOUND = link_below(PARENT, "instance-1", START)
@@ -23,7 +23,7 @@ LINK = FOUND
 TRACE = LINK.model_dump(mode="json")
 
 
-def ask(given: dict[str, Any], children: int = 0) -> Run:
+def ask(orchestration_input: dict[str, Any], children: int = 0) -> Run:
     observations = iter([*([chosen(children)] if children else []), GOOD["turn"]])
 
     def perform_step(step: Any) -> object:
@@ -32,44 +32,48 @@ def ask(given: dict[str, Any], children: int = 0) -> Run:
         return StepResult(observation=observation).model_dump(mode="json")
 
     script = Script(activities={"perform_step": perform_step}, children={"run_sub_agent": done})
-    return simulate(answer_question, given, script)
+    return simulate(answer_question, orchestration_input, script)
 
 
-def ingest(given: dict[str, Any], **replies: object) -> Run:
+def ingest(orchestration_input: dict[str, Any], **replies: object) -> Run:
     def answering(name: str) -> Any:
         return lambda _: (
             replies.get(name) or IngestReplyEnvelope(reply=INGESTED[name]).model_dump(mode="json")
         )
 
     activities = {name: answering(name) for name in INGESTED}
-    return simulate(ingest_document, given, Script(activities={**activities, "record_span": lambda _: {}}))
+    return simulate(
+        ingest_document, orchestration_input, Script(activities={**activities, "record_span": lambda _: {}})
+    )
 
 
 def test_every_step_of_a_question_knows_its_place_and_nothing_else_differs() -> None:
     traced, plain = ask({"run_id": "instance-1", "trace": TRACE}), ask({"run_id": "instance-1"})
-    assert [given["trace"] for _, given in traced.calls] == [TRACE] * len(traced.calls)
-    bare = [(name, {**given, "trace": None}) for name, given in traced.calls]
-    assert bare == [(name, {**given, "trace": None}) for name, given in plain.calls]
+    assert [payload["trace"] for _, payload in traced.calls] == [TRACE] * len(traced.calls)
+    bare = [(name, {**payload, "trace": None}) for name, payload in traced.calls]
+    assert bare == [(name, {**payload, "trace": None}) for name, payload in plain.calls]
     assert (traced.output, traced.custom_status) == (plain.output, plain.custom_status)
 
 
 def test_without_a_trace_no_payload_speaks_of_one() -> None:
-    assert all("trace" not in given for _, given in ask({"run_id": "instance-1"}, children=2).calls)
+    assert all("trace" not in payload for _, payload in ask({"run_id": "instance-1"}, children=2).calls)
 
 
 def test_children_are_one_level_below() -> None:
     run = ask({"run_id": "instance-1", "trace": TRACE}, children=2)
-    below = [TraceLink.model_validate(given["trace"]) for name, given in run.calls if name == "run_sub_agent"]
-    assert [link.parent for link in below] == [LINK.own, LINK.own]
+    links = [
+        TraceLink.model_validate(payload["trace"]) for name, payload in run.calls if name == "run_sub_agent"
+    ]
+    assert [link.parent for link in links] == [LINK.own, LINK.own]
     expected = [link_below(LINK.own, f"instance-1:s002c{index}", START) for index in range(2)]
-    assert [link.own for link in below] == [link.own for link in expected if link]
+    assert [link.own for link in links] == [link.own for link in expected if link]
 
 
 def test_a_child_hands_its_own_place_to_its_turns() -> None:
-    answers = iter([said(TASK), said(GO_ON), said(DONE)])
+    answers = iter([encode_result(TASK), encode_result(GO_ON), encode_result(DONE)])
     script = Script(activities={"perform_step": lambda _: next(answers)})
     run = simulate(run_sub_agent, {**INPUT, "trace": TRACE}, script)
-    assert [given["trace"] for _, given in run.calls] == [TRACE] * 3
+    assert [payload["trace"] for _, payload in run.calls] == [TRACE] * 3
     assert run.output["status"] == "done"
 
 

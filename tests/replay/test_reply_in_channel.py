@@ -18,7 +18,7 @@ EXPIRE = FOLLOW.model_copy(update={"kind": "expire", "ask_step": 3, "after": 9, 
 END = TAKEN.model_copy(update={"kind": "end"})
 
 
-def reply(*following: ReplyStep | Reply, **given: Any) -> Run:
+def reply(*following: ReplyStep | Reply, **fields: Any) -> Run:
     """Run a reply. To record a history, call `record` on the result with the name "reply_in_channel"."""
     answers = list(following)
 
@@ -26,11 +26,11 @@ def reply(*following: ReplyStep | Reply, **given: Any) -> Run:
         answer = answers.pop(0)
         return answer if isinstance(answer, Reply) else answer.model_dump(mode="json")
 
-    return simulate(reply_in_channel, {**GIVEN, **given}, Script(activities={"reply_step": reply_step}))
+    return simulate(reply_in_channel, {**GIVEN, **fields}, Script(activities={"reply_step": reply_step}))
 
 
 def kinds(run: Run) -> list[str]:
-    return [given["kind"] for _, given in run.calls]
+    return [payload["kind"] for _, payload in run.calls]
 
 
 def test_a_message_is_taken_and_its_run_followed_to_the_end() -> None:
@@ -42,13 +42,13 @@ def test_a_message_is_taken_and_its_run_followed_to_the_end() -> None:
 
 def test_a_long_run_is_followed_in_parts() -> None:
     run = reply(FOLLOW, LATER, END)
-    assert [(given["part"], given["after"]) for _, given in run.calls] == [(0, 0), (0, 0), (1, 12)]
+    assert [(payload["part"], payload["after"]) for _, payload in run.calls] == [(0, 0), (0, 0), (1, 12)]
 
 
 def test_a_step_may_have_to_wait_and_then_is_not_told_to_wait_again() -> None:
     run = reply(FOLLOW, AGAIN, END)
     assert run.finished_after_s == 8
-    assert [given["delay_s"] for _, given in run.calls] == [0.0, 0.0, 0.0]
+    assert [payload["delay_s"] for _, payload in run.calls] == [0.0, 0.0, 0.0]
     assert run.calls[-1][1]["attempt"] == 1
 
 

@@ -30,22 +30,22 @@ def work(*answers: Answer) -> Run:
     """Run a child. To record a history, call `record` on the result with the name "run_sub_agent"."""
     left = iter(answers)
 
-    def perform_step(given: Any) -> object:
-        if given["action"]["kind"] == "read_task":
-            return said(TASK)
+    def perform_step(payload: Any) -> object:
+        if payload["action"]["kind"] == "read_task":
+            return encode_result(TASK)
         answer = next(left)
-        return answer if isinstance(answer, Reply) else said(answer)
+        return answer if isinstance(answer, Reply) else encode_result(answer)
 
     script = Script(activities={"perform_step": perform_step})
     return simulate(run_sub_agent, INPUT, script)
 
 
-def said(result: TurnResult | TaskRead) -> dict[str, Any]:
+def encode_result(result: TurnResult | TaskRead) -> dict[str, Any]:
     return StepResult(observation=result).model_dump(mode="json")
 
 
 def turns(run: Run) -> Sequence[tuple[int, int, str, bool]]:
-    actions = [given["action"] for _, given in run.calls[1:]]
+    actions = [payload["action"] for _, payload in run.calls[1:]]
     return [(turn["turn"], turn["attempt"], turn["profile"], turn["closing"]) for turn in actions]
 
 
@@ -64,8 +64,8 @@ def test_turns_follow_each_other_until_the_report_stands() -> None:
 
 def test_a_short_one_reads_its_task_and_takes_a_turn_without_a_timer() -> None:
     run = work(DONE)
-    assert [given["action"]["kind"] for _, given in run.calls] == ["read_task", "sub_agent_turn"]
-    assert {(given["run_id"], given["path"]) for _, given in run.calls} == {("run-1", "s004c0")}
+    assert [payload["action"]["kind"] for _, payload in run.calls] == ["read_task", "sub_agent_turn"]
+    assert {(payload["run_id"], payload["path"]) for _, payload in run.calls} == {("run-1", "s004c0")}
     assert run.finished_after_s == 0
 
 
@@ -91,14 +91,14 @@ def test_a_turn_that_was_lost_is_taken_again_and_is_no_failure_of_the_profile() 
 
 
 def test_nothing_is_begun_after_the_deadline() -> None:
-    slow = Reply(said(TurnResult(status="go_on", findings=2)), after_s=DEADLINE_S + 1)
+    slow = Reply(encode_result(TurnResult(status="go_on", findings=2)), after_s=DEADLINE_S + 1)
     run = work(slow, DONE)
     assert len(turns(run)) == 1
     assert run.output["status"] == "partial"
 
 
 def test_no_pause_reaches_beyond_the_deadline() -> None:
-    run = work(Reply(said(FAILED), after_s=DEADLINE_S - 0.5), DONE)
+    run = work(Reply(encode_result(FAILED), after_s=DEADLINE_S - 0.5), DONE)
     assert len(turns(run)) == 1
     assert run.finished_after_s < DEADLINE_S
     assert run.output["status"] == "failed"
