@@ -47,12 +47,12 @@ async def get_shares(run: OwnRun, user: Caller, services: Ready) -> Response:
 
 @router.delete(
     "/api/runs/{run_id}/shares/{share_id}",
-    **contract("Revoke a share", Reply(204, "The share has ended, or there was none.")),
+    **contract("Revoke a share", Reply(204, "The share has ended."), errors=(NotFoundError,)),
 )
 async def revoke_share(
     req: Request, run: OwnRun, share_id: ShareId, user: Caller, services: Ready
 ) -> Response:
-    """Revoke a share, which takes effect at once. Revoking it again has no effect."""
+    """Revoke a share, which takes effect at once."""
     await shares.revoke_share(run.run_id, share_id, services)
     await note_act(req, user, services, "revoke_share", run_id=run.run_id)
     return Response(status_code=204)
@@ -71,7 +71,7 @@ async def open_share(req: Request, share_id: ShareId, user: Caller, services: Re
     opened = await shares.open_share(share_id, user, services)
     if opened is None:
         await note_act(req, user, services, "open_share", subject="refused")
-        raise NotFoundError("This share doesn't exist or was revoked.", "Ask its owner for a new link.")
+        raise NotFoundError(shares.NO_SHARE, "Ask its owner for a new link.")
     content = "answer" if opened.view.answer else "question"
     await note_act(req, user, services, "open_share", *opened.doc_ids, run_id=opened.run_id, subject=content)
     return json_response(opened.view)

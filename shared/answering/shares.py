@@ -47,6 +47,7 @@ from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
 POINTERS = "shares/"
+NO_SHARE = "This share doesn't exist or was revoked."
 _ID = re.compile(r"[A-Za-z0-9_-]{32}")
 # A valid id that is never generated, so looking it up never finds a share.
 _NO_ID = "-" * 32
@@ -124,13 +125,16 @@ async def list_shares(record: RunRecord, user: UserContext, services: AnsweringS
 
 
 async def revoke_share(run_id: str, share_id: str, services: AnsweringServices) -> None:
-    """Revoke a share with immediate effect. A share that doesn't exist is ignored.
+    """Revoke a share with immediate effect.
 
     Raises:
-        NotFoundError: sharing is off.
+        NotFoundError: sharing is off, or the run has no such share.
     """
     _require_on(services)
-    await _delete(run_id, share_id if _ID.fullmatch(share_id) else _NO_ID, services.blobs)
+    stored_id = share_id if _ID.fullmatch(share_id) else _NO_ID
+    if await services.blobs.properties(RUN_LOG, _share_path(run_id, stored_id)) is None:
+        raise NotFoundError(NO_SHARE, "The list of the run's shares contains their ids.")
+    await _delete(run_id, stored_id, services.blobs)
 
 
 class OpenedShare:

@@ -187,6 +187,12 @@ def test_an_answer_is_shared_listed_and_its_share_ended() -> None:
         done(app, "share", "r1", "--with", "ben", "--revoke", "s1")
 
 
+def test_revoking_an_unknown_share_fails() -> None:
+    app = RecordingApp({})
+    with pytest.raises(CommandError, match="No DELETE /runs/r1/shares/bogus"):
+        done(app, "share", "r1", "--revoke", "bogus")
+
+
 def test_filters_of_a_search_are_words_or_json() -> None:
     app = RecordingApp({"POST /search": {"results": []}})
     code, _ = done(

@@ -392,6 +392,20 @@ async def test_a_remembered_answer_that_is_gone_is_an_obstacle(
     assert (await anna.get(f"/runs/{run.run_id}/shares")).json()["obstacles"] == ["unknown"]
 
 
+async def test_revoking_an_unknown_share_is_refused_and_keeps_the_others(
+    services: Services, anna: httpx.AsyncClient
+) -> None:
+    run, other_run = await answered(services), await answered(services, "Who supplies the pump?")
+    share, revoked = await shared(anna, run), await shared(anna, run)
+    shares = f"/runs/{run.run_id}/shares"
+    assert (await anna.delete(f"{shares}/{revoked}")).status_code == 204
+    for unknown in ("bogus", "x" * 32, revoked, await shared(anna, other_run)):
+        refused = await anna.delete(f"{shares}/{unknown}")
+        assert problem_of(refused) == (404, "NotFoundError")
+        assert refused.json()["detail"] == "This share doesn't exist or was revoked."
+    assert [one["share_id"] for one in (await anna.get(shares)).json()["shares"]] == [share]
+
+
 async def test_acts_are_on_record_also_when_refused(
     services: Services, app: ASGIApp, anna: httpx.AsyncClient
 ) -> None:
