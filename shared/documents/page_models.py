@@ -125,10 +125,13 @@ class ViewedFigure(Model):
         image_url: signed for at least an hour; None if signing failed.
         caption: caption of the picture; None if it has none.
         by_model: whether a model wrote the caption, so that it can't serve as evidence.
+        width_px, height_px: size in pixels.
     """
 
     path: str
     image_url: str | None = Field(default=None, repr=False)
+    width_px: int
+    height_px: int
     caption: str | None = None
     by_model: bool = False
 

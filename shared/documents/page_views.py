@@ -240,6 +240,8 @@ def _figure(element: Element, material: Material) -> ViewedFigure | None:
         return None
     return ViewedFigure(
         path=f"/api/documents/{material.record.doc_id}/figures/{element.picture.key}.png",
+        width_px=element.picture.width_px,
+        height_px=element.picture.height_px,
         caption=caption.text or None,
         by_model=caption.by_model,
     )

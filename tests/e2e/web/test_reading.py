@@ -2,8 +2,12 @@
 preview.
 """
 
+import io
+from collections.abc import Callable
+
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
@@ -19,6 +23,18 @@ def _width(picture: Locator) -> float:
     box = picture.bounding_box()
     assert box is not None
     return box["width"]
+
+
+def _top(part: Locator) -> float:
+    box = part.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+def _png(width: int, height: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (width, height)).save(file, "PNG")
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.nightly)])
@@ -55,7 +71,7 @@ def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: in
         expect(page.locator(".markdown .chip").first).to_be_focused()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, pytest.param(1440, marks=pytest.mark.nightly)])
 def test_the_zoom_buttons_stay_while_a_page_is_scrolled(
     stack: LocalStack, browser: Browser, width: int
 ) -> None:
@@ -92,6 +108,84 @@ def test_a_figure_leads_to_its_page(stack: LocalStack, browser: Browser) -> None
         expect(page.locator(".source .pages")).to_contain_text("Page 3 of 13")
         page.reload()
         expect(page.locator(".source .pages")).to_contain_text("Page 3 of 13")
+
+
+FIGURES = "**/api/documents/*/figures/*"
+
+
+def _hold_figures(page: Page) -> Callable[[], None]:
+    """Hold the requests for figures, and return a function that lets them and all later ones through."""
+    held: list[Route] = []
+    pass_on: Callable[[Route], None] = held.append
+
+    def on_request(route: Route) -> None:
+        pass_on(route)
+
+    def release() -> None:
+        nonlocal pass_on
+        pass_on = Route.continue_
+        for route in held:
+            route.continue_()
+
+    page.route(FIGURES, on_request)
+    return release
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(1440, marks=pytest.mark.nightly)])
+def test_an_answer_reserves_space_for_its_figure(stack: LocalStack, browser: Browser, width: int) -> None:
+    with opened(browser, stack.base_url, width=width) as watched:
+        page = watched.page
+        sources = page.locator(".sources")
+        release = _hold_figures(page)
+        ask(page, FACT)
+        answered(page)
+        expect(page.locator(".figure img.coming")).to_be_visible()
+        coming = _top(sources)
+        release()
+        expect(page.locator(".figure img.sized")).to_be_visible()
+        loaded = _top(sources)
+        assert abs(loaded - coming) < 0.05 * width  # the place of any figure is 16:9 until its size is known
+        page.click(".figure-button")  # the answer becomes narrower, and wider again
+        page.keyboard.press("Escape")
+        expect(sources).to_be_visible()
+        assert _top(sources) == pytest.approx(loaded, abs=1)
+        assert watched.axe() == []
+        page.unroute_all(behavior="ignoreErrors")
+
+
+@pytest.mark.parametrize("body", [_png(40, 30), b"damaged"])
+def test_a_small_or_missing_figure_leaves_no_gap(stack: LocalStack, browser: Browser, body: bytes) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.route(FIGURES, lambda route: route.fulfill(body=body, content_type="image/png"))
+        ask(page, FACT)
+        answered(page)
+        expect(page.locator(".figure img")).to_have_count(1)
+        expect(page.locator(".figure img.coming")).to_have_count(0)
+        box = page.locator(".figure img").bounding_box()
+        assert box is not None
+        assert box["height"] < 60
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def test_a_page_reserves_the_exact_space_of_its_figures(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        release = _hold_figures(page)
+        ask(page, FACT)
+        answered(page)
+        page.click(".markdown .place >> text=p. 3")
+        page.wait_for_selector(".source .page-picture.there")
+        page.click(".source summary")
+        figure = page.locator(".elements img")
+        figure.scroll_into_view_if_needed()
+        caption = page.locator(".elements figcaption")
+        before = _top(caption)
+        assert figure.evaluate("image => image.naturalWidth") == 0
+        release()
+        expect(figure).to_have_js_property("naturalWidth", 827)
+        assert _top(caption) == pytest.approx(before, abs=1)
+        page.unroute_all(behavior="ignoreErrors")
 
 
 def test_a_document_begins_with_a_preview_and_is_edited_on_request(

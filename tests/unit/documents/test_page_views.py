@@ -263,6 +263,11 @@ def test_a_table_is_a_table_and_a_model_is_named_where_it_described_a_picture() 
     assert page.count("<img") == 1, "a picture that is no figure is not shown"
 
 
+def test_a_figure_has_the_size_of_its_picture() -> None:
+    figures = [element.figure for element in page_of(material(), 2).elements if element.figure]
+    assert [(one.width_px, one.height_px) for one in figures] == [(10, 10)]
+
+
 def test_a_figure_whose_caption_says_its_name_says_it_once() -> None:
     captions = {KEY: Caption(text="Figure 1: A pump.", by_model=False)}
     page = page_html(page_of(of(ELEMENTS, page_count=3, captions=captions), 2))

@@ -3,6 +3,7 @@
 import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
+import { Picture } from "../parts/picture";
 import { BEFORE_MOMENT, pieces, places } from "./citations";
 import { unescaped } from "./plain_text";
 
@@ -171,7 +172,7 @@ function picture(token: Tokens.Image, context: Context): ComponentChildren {
   if (!FIGURE.test(token.href)) return token.raw;
   const open = context.open(token.href);
   const caption = context.caption(token.text);
-  const image = <img src={token.href} alt={caption} loading="lazy" decoding="async" />;
+  const image = <Picture key={token.href} path={token.href} alt={caption} />;
   return (
     <span class="figure">
       {open ? (

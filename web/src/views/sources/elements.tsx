@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { TextMark, ViewedElement } from "../../api/types";
+import { Picture } from "../../parts/picture";
 import { rowsOf, type Span } from "../../text/tables";
 import { moment, t } from "../../words/words";
 
@@ -52,7 +53,7 @@ function Figure({ element }: { element: ViewedElement }) {
   if (!figure) return element.text ? <p>{element.text}</p> : null;
   return (
     <figure>
-      <img src={figure.path} alt={figure.caption ?? ""} loading="lazy" />
+      <Picture key={figure.path} path={figure.path} alt={figure.caption ?? ""} size={{ width: figure.width_px, height: figure.height_px }} />
       {figure.caption && (
         <figcaption>
           {figure.caption}
