@@ -11,6 +11,8 @@ from typing import Any
 import azure.durable_functions as df
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
+from azurefunctions.extensions.http.fastapi.web import WebApp
+from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,16 +20,32 @@ from shared.platform.loading import load
 
 
 class _AnyPath(PathConvertor):
-    """A path convertor that also matches line breaks.
-
-    If the route of the extension doesn't match a request, the request never gets a response, and the host
-    ends the whole worker after functionTimeout.
-    """
+    """A path convertor that also matches line breaks."""
 
     regex = r"[\s\S]*"
 
 
-register_url_convertor("path", _AnyPath())
+def _serve_everything() -> None:
+    """Make the extension pass every request to a function, whatever its path and method.
+
+    The extension itself answers other methods than the eight of its route, and the addresses of FastAPI's own
+    documentation. The function then waits for its request, until the host ends the whole worker after
+    functionTimeout.
+    """
+    register_url_convertor("path", _AnyPath())
+    add_route = WebApp.route
+
+    def route(web_app: WebApp, function: Any) -> Any:
+        added = add_route(web_app, function)
+        (catch_all,) = (one for one in web_app.web_app.routes if isinstance(one, APIRoute))
+        catch_all.methods = set()  # Starlette then accepts every method
+        web_app.web_app.router.routes[:] = [catch_all]
+        return added
+
+    WebApp.route = route
+
+
+_serve_everything()
 _PRELOAD_AFTER_S = 0.5  # unmeasured delay that lets the host index the functions before the app is loaded
 _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_string", "headers")
 

@@ -96,6 +96,8 @@ class RequestScope:
             sender = _Sender(send, request, span, fields, is_head=is_head)
             try:
                 await self._serve(request, route, receive, sender)
+            except _HeadAnsweredError:
+                pass
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
                     # No error response can be sent: either the response has already started, or the request
@@ -128,9 +130,13 @@ class RequestScope:
         return None, {}
 
 
+class _HeadAnsweredError(Exception):
+    """Raised to stop a stream whose response to a HEAD request is complete."""
+
+
 class _Sender:
-    """ASGI `send` wrapper that adds response headers, records the status, and drops the body of HEAD
-    responses.
+    """ASGI `send` wrapper that adds response headers, records the status, and ends HEAD responses after
+    their headers.
     """
 
     def __init__(
@@ -144,14 +150,22 @@ class _Sender:
         self._is_head = is_head
 
     async def __call__(self, message: Message) -> None:
-        """Forward an ASGI message of the response, adding headers to its first message."""
+        """Forward an ASGI message of the response, adding headers to its first message.
+
+        Raises:
+            _HeadAnsweredError: the request is a HEAD request, and the body is a stream. Its client reuses the
+                connection after the headers, so the response must not stay open.
+        """
         if message["type"] == "http.response.start":
             self.has_begun = True
-            message = {**message, "headers": self._headers(message["headers"])}
             _describe(self._span, message["status"], self._fields)
-        elif self._is_head:
-            message = {**message, "body": b""}
-        await self._send(message)
+            await self._send({**message, "headers": self._headers(message["headers"])})
+            if self._is_head:
+                await self._send({"type": "http.response.body", "body": b""})
+        elif not self._is_head:
+            await self._send(message)
+        elif message.get("more_body"):
+            raise _HeadAnsweredError
 
     def _headers(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         replaced = {**added_headers(self._request), REQUEST_ID: self._fields["request_id"]}

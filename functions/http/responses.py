@@ -180,6 +180,7 @@ async def _open_frames(frames: AsyncIterator[bytes], place: OpenStream) -> Async
     finally:
         place.close()
         first.cancel()
+        await asyncio.wait({first})  # a generator that is running can't be closed
         await frames.aclose()  # type: ignore[attr-defined]  # all that come here are generators
 
 

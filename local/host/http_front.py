@@ -170,7 +170,8 @@ def _refusal(scope: Scope, path: str) -> int | None:
     is_foreign = any(not _is_utf8(value) for _, value in headers) or any(
         b" " in value for value in names_host
     )
-    return 400 if "%00" in path or is_foreign else None
+    is_tunnel = scope["method"] == "CONNECT"  # whose target must be a host and a port
+    return 400 if "%00" in path or is_foreign or is_tunnel else None
 
 
 def _is_utf8(value: bytes) -> bool:

@@ -58,3 +58,14 @@ def test_every_route_answers_odd_parameters(stack: LocalStack) -> None:
     assert len(answers) > RANDOM_PATHS
     assert {one: status for one, status in answers.items() if status == 500} == {}
     assert httpx.get(f"{stack.base_url}/api/health", timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["PROPFIND", "PURGE", "LOCK", "SEARCH", "REPORT"])
+def test_an_unusual_method_is_refused(stack: LocalStack, method: str) -> None:
+    assert status_of(stack, method, "/api/health") == 405
+    assert status_of(stack, "CONNECT", "/api/health") == 400
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"])
+def test_addresses_of_fastapi_s_documentation_reach_the_app(stack: LocalStack, path: str) -> None:
+    assert status_of(stack, "GET", path) == 404

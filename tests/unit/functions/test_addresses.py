@@ -1,5 +1,6 @@
 """Tests for requests without a matching route and for unknown query parameters."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -51,6 +52,12 @@ async def test_head_is_answered_like_get_without_a_body(anna: httpx.AsyncClient)
     assert (head.status_code, head.content, got.content) == (200, b"", b'{"status":"ok"}')
     assert head.headers["content-length"] == got.headers["content-length"]
     assert (await anna.head("/threads/x/clear")).status_code == 405
+
+
+async def test_a_head_request_leaves_no_stream_open(anna: httpx.AsyncClient) -> None:
+    head = await asyncio.wait_for(anna.head("/documents/events"), timeout=30)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
 
 
 async def test_letters_of_an_address_are_told_apart(anna: httpx.AsyncClient) -> None:
