@@ -83,15 +83,15 @@ class Lives:
         """Search the index repeatedly until cancelled, and fail as soon as a guarantee is violated."""
         while True:
             for name, before in list(self.promised.items()):
-                found = " ".join(
+                indexed_text = " ".join(
                     " ".join(str(row["content"]) for row in await blocks_of(services, name)).split()
                 )
                 listed = await _is_listed(services, name)
                 after = self.promised.get(name)
                 if after is None:
                     continue  # the deletion of the document started during the search
-                whole = any(all(text in found for text in one.sentences) for one in before | after)
-                assert whole, f"{name} was not whole in the index: {found!r}"
+                whole = any(all(text in indexed_text for text in one.sentences) for one in before | after)
+                assert whole, f"{name} was not whole in the index: {indexed_text!r}"
                 assert listed, f"{name} was not in the list"
             await asyncio.sleep(0.05)
 
@@ -110,8 +110,8 @@ def make_lives(count: int, seed: int) -> list[Life]:
     for number in range(count):
         name = f"lives/document-{number}{'.pdf' if number % 4 == 3 else '.md'}"
         versions = _LIVES[number % len(_LIVES)]
-        made = {version: _version(name, version, chance) for version in sorted(set(versions) - {_DELETE})}
-        lives.append(Life(name, tuple(made.get(version) for version in versions)))
+        contents = {version: _version(name, version, chance) for version in sorted(set(versions) - {_DELETE})}
+        lives.append(Life(name, tuple(contents.get(version) for version in versions)))
     return lives
 
 

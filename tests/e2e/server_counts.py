@@ -50,6 +50,6 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
         counts.writes = {index: writes[index] for index in _INDEXES if index in writes}
 
 
-def _flat(told: dict[str, Any]) -> tuple[int, int, int, int]:
-    requests = told["requests"]
-    return requests["chat"], requests["embeddings"], told["texts_embedded"], told["failures_injected"]
+def _flat(stats: dict[str, Any]) -> tuple[int, int, int, int]:
+    requests = stats["requests"]
+    return requests["chat"], requests["embeddings"], stats["texts_embedded"], stats["failures_injected"]

@@ -42,8 +42,8 @@ def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> d
 
     def ended() -> dict[str, Any] | None:
         stack.check()
-        found = (document for document in documents_of(stack, user) if document["filename"] == name)
-        return next((document for document in found if document["status"] in ENDED), None)
+        documents = (document for document in documents_of(stack, user) if document["filename"] == name)
+        return next((document for document in documents if document["status"] in ENDED), None)
 
     return eventually(ended, f"the end of {name}")
 

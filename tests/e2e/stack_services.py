@@ -21,7 +21,16 @@ from shared.wiring import Services, build_services
 HANG_GUARD_S = 300.0  # enough even if a host is killed repeatedly on a slow machine
 _POLL_S = 0.1
 _TIMES = ("upload_date",)  # fields that differ between two runs with the same input
-_TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "wish", "settled"}
+_STABLE_FIELDS = {
+    "blob_name",
+    "status",
+    "content_hash",
+    "version",
+    "block_count",
+    "warnings",
+    "wish",
+    "settled",
+}
 
 
 @asynccontextmanager
@@ -60,10 +69,10 @@ async def until_current(services: Services, name: str, content: bytes) -> Docume
     """Wait until exactly this content was ingested last, successfully or not, and return the document's
     state.
     """
-    wanted = hashlib.sha256(content).hexdigest()
+    content_hash = hashlib.sha256(content).hexdigest()
 
     def is_current(state: DocumentState) -> bool:
-        is_read = state.status == "ready" and state.content_hash == wanted
+        is_read = state.status == "ready" and state.content_hash == content_hash
         return not state.is_open and (state.status == "failed" or is_read)
 
     return await until(services, document_id(name), f"{name}, current,", is_current)
@@ -91,10 +100,10 @@ async def everything(services: Services) -> dict[str, object]:
             {field: value for field, value in row.items() if field not in _TIMES}
             async for row in all_rows(services.documents_index, "doc_id", ())
         ],
-        "states": sorted([_told(state) async for state in services.documents.all()], key=str),
+        "states": sorted([_stable_fields_of(state) async for state in services.documents.all()], key=str),
         "versions": [blob.name async for blob in services.blobs.list_blobs(WORK, "versions/")],
     }
 
 
-def _told(state: DocumentState) -> dict[str, object]:
-    return state.model_dump(mode="json", include=_TOLD)
+def _stable_fields_of(state: DocumentState) -> dict[str, object]:
+    return state.model_dump(mode="json", include=_STABLE_FIELDS)

@@ -43,8 +43,8 @@ class Platform:
         self, method: str, path: str, *claims: tuple[str, str], body: object = None, token: str | None = None
     ) -> httpx.Response:
         """Send a request with the given claims, or without an identity."""
-        said = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
-        principal = base64.b64encode(json.dumps(said).encode()).decode()
+        payload = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
+        principal = base64.b64encode(json.dumps(payload).encode()).decode()
         headers = {"X-MS-CLIENT-PRINCIPAL": principal} if claims else {}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
@@ -60,18 +60,18 @@ def platform(stack: SharedStack) -> Iterator[Platform]:
         yield Platform(stack, graph)
 
 
-def told(answer: httpx.Response) -> tuple[int, str]:
+def error_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["title"]
 
 
 def test_a_forged_principal_is_nobody_where_no_platform_stands_before_the_app(stack: LocalStack) -> None:
     answer = Platform(stack).call("GET", "/documents", ("oid", ANNA.user_id))
-    assert told(answer) == (401, "NotAuthenticatedError")
+    assert error_of(answer) == (401, "NotAuthenticatedError")
 
 
 def test_only_the_platform_is_believed(platform: Platform) -> None:
     token = platform.stack.token(ANNA)
-    assert told(platform.call("GET", "/me", token=token)) == (401, "NotAuthenticatedError")
+    assert error_of(platform.call("GET", "/me", token=token)) == (401, "NotAuthenticatedError")
     seen = platform.call("GET", "/me", ("oid", EVA), ("tid", TENANT), ("name", "Eva Lind"), token=token)
     assert {**seen.json(), "today": []} == {
         "today": [],
@@ -87,16 +87,16 @@ def test_only_the_platform_is_believed(platform: Platform) -> None:
 
 def listed(platform: Platform, *claims: tuple[str, str]) -> set[str]:
     """Return the names of the samples in a person's list. Documents that other tests uploaded are omitted."""
-    shown = platform.call("GET", "/documents?limit=100", *claims).json()["documents"]
-    return {one["filename"] for one in shown} & set(ACCESS)
+    documents = platform.call("GET", "/documents?limit=100", *claims).json()["documents"]
+    return {one["filename"] for one in documents} & set(ACCESS)
 
 
 def test_somebody_in_thousands_of_groups_reads_what_they_open_and_is_answered(platform: Platform) -> None:
     eva = (("oid", EVA), OVERAGE)
     assert platform.call("GET", "/me", *eva).json()["group_count"] == len(GROUPS) + 1
     assert listed(platform, *eva) == {name for name, readers in ACCESS.items() if {"hr", "*"} & set(readers)}
-    asked = {"question": QUESTION, "stream": False}
-    run = platform.call("POST", "/chat", *eva, body=asked).json()
+    body = {"question": QUESTION, "stream": False}
+    run = platform.call("POST", "/chat", *eva, body=body).json()
     cited = {one["filename"] for one in run["answer"]["citations"]}
     assert cited == {"leave-policy.pdf"}, run["answer"]
     assert listed(platform, ("oid", NOVA), OVERAGE) == {
@@ -110,7 +110,7 @@ def test_a_directory_that_is_down_is_told_and_never_taken_for_no_groups(platform
     try:
         time.sleep(1.1)  # until the cached groups have expired
         refused = platform.call("POST", "/search", ("oid", IDA), OVERAGE, body={"query": "leave"})
-        assert told(refused) == (503, "NetworkError")
+        assert error_of(refused) == (503, "NetworkError")
         assert refused.json()["detail"].startswith("Your groups cannot be looked up.")
         # Requests of people whose token contains their groups still succeed.
         assert platform.call("GET", "/me", ("oid", IDA), ("groups", "hr")).json()["group_count"] == 1
@@ -123,9 +123,9 @@ def test_whom_nobody_lets_in_gets_401_or_403_and_what_is_foreign_404(platform: P
     path = "/documents/whatever"
     assert platform.call("GET", path).status_code == 401
     assert platform.call("GET", path, ("name", "Eva")).status_code == 401
-    assert told(platform.call("GET", path, ("oid", EVA), ("idtyp", "app"))) == (403, "AccessDeniedError")
+    assert error_of(platform.call("GET", path, ("oid", EVA), ("idtyp", "app"))) == (403, "AccessDeniedError")
     stranger = "0000000f-aaaa-4bbb-8ccc-000000000000"
-    assert told(platform.call("GET", path, ("oid", stranger), OVERAGE)) == (403, "AccessDeniedError")
+    assert error_of(platform.call("GET", path, ("oid", stranger), OVERAGE)) == (403, "AccessDeniedError")
     assert platform.call("GET", path, ("oid", EVA)).status_code == 404
     assert platform.call("GET", "/maintenance/poison", ("oid", EVA)).status_code == 403
     assert platform.call("GET", "/maintenance/poison", ("oid", EVA), ("roles", "admin")).status_code == 200

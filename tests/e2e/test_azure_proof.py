@@ -32,11 +32,11 @@ def statuses(out: Path) -> dict[str, str]:
 def test_a_whole_run_leaves_evidence_and_nothing_else(tmp_path: Path) -> None:
     done = prove(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = statuses(tmp_path)
-    assert len(told) == 15
-    skipped = {name for name, status in told.items() if status == "skipped"}
+    status_by_step = statuses(tmp_path)
+    assert len(status_by_step) == 15
+    skipped = {name for name, status in status_by_step.items() if status == "skipped"}
     assert skipped - {"screenshots"} == SKIPPED_HERE
-    assert {status for name, status in told.items() if name not in skipped} == {"passed"}
+    assert {status for name, status in status_by_step.items() if name not in skipped} == {"passed"}
     page = (tmp_path / "evidence.md").read_text()
     assert "Every step passed." in page
     assert "nothing about Azure" in page

@@ -25,7 +25,7 @@ MOST_MEMORY_MB = 384
 TEXT_MB = 500
 
 
-def said(state: DocumentState) -> str:
+def messages_of(state: DocumentState) -> str:
     return " ".join((state.reason or "", *state.warnings)).strip()
 
 
@@ -35,8 +35,11 @@ async def test_every_bad_file_ends_and_says_why(services: Services) -> None:
         await drop_file(services, f"bad/{name}", content)
     for file in BAD_FILES:
         state = await until_current(services, f"bad/{file.name}", contents[file.name])
-        assert (file.name, state.status) == (file.name, file.ends_as), said(state)
-        assert file.says in said(state) if file.says else said(state) == "", (file.name, said(state))
+        assert (file.name, state.status) == (file.name, file.ends_as), messages_of(state)
+        assert file.says in messages_of(state) if file.says else messages_of(state) == "", (
+            file.name,
+            messages_of(state),
+        )
         assert bool(state.hint) == (file.ends_as == "failed"), file.name
         assert bool(await blocks_of(services, f"bad/{file.name}")) == (file.ends_as == "ready"), file.name
 
@@ -51,7 +54,7 @@ async def test_a_sidecar_that_is_no_json_closes_the_document(services: Services)
     await services.blobs.write(DOCUMENTS, f"{name}.acl.json", b"anna, ben")
     await drop_file(services, name, content, acl="*")
     state = await until_current(services, name, content)
-    assert "The sidecar is not valid JSON." in said(state)
+    assert "The sidecar is not valid JSON." in messages_of(state)
     assert [row["access_control_list"] for row in await blocks_of(services, name)] == [[]]
 
 
@@ -64,19 +67,19 @@ async def test_what_metadata_say_of_the_type_is_not_believed(stack: LocalStack, 
             metadata={"acl": ANNA.user_id, "type": "image/png", "filename": "lies.exe"},
         )
     state = await until_current(services, name, content)
-    assert state.status == "ready", said(state)
+    assert state.status == "ready", messages_of(state)
     assert wait_until_ended(stack, "lies.md")["status"] == "ready"
 
 
 def write_text(path: Path, size_bytes: int) -> None:
     """Write distinct sentences with blank lines between paragraphs."""
     chance = random.Random(5)
-    written = 0
+    written_bytes = 0
     with path.open("w", encoding="ascii") as file:
-        while written < size_bytes:
+        while written_bytes < size_bytes:
             words = [f"w{chance.randrange(10_000)}" for _ in range(120)]
             part = ("The " + " ".join(words) + ".\n\n") * 200
-            written += file.write(part[: size_bytes - written])
+            written_bytes += file.write(part[: size_bytes - written_bytes])
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
 def environment(stack: LocalStack, **more: str) -> dict[str, str]:
-    given = {
+    variables = {
         "GROUNDWORK_URL": stack.base_url,
         "GROUNDWORK_TOKEN": stack.token(ANNA),
         "GROUNDWORK_HTTP_PORT": str(stack.ports.http),
@@ -37,7 +37,7 @@ def environment(stack: LocalStack, **more: str) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(stack.data / "config"),
         "XDG_STATE_HOME": str(stack.data / "state"),
     }
-    return {**os.environ, **given, **more}
+    return {**os.environ, **variables, **more}
 
 
 def run(stack: LocalStack, module: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -72,30 +72,32 @@ def result(stack: LocalStack, *arguments: str) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("work") / "Müller's files"
-    (made / "deep").mkdir(parents=True)
-    (made / "ferry.pdf").write_bytes(pdf_of("Ferries", "The ferry to Ostholm leaves at 6:40 every morning."))
-    (made / "deep" / "ferry.pdf").write_bytes(pdf_of("Ferries", "The ferry to Westholm leaves at noon."))
-    (made / "deep" / "tool.exe").write_bytes(b"MZ")
-    (made / ".hidden.txt").write_bytes(b"hidden")
-    return made
+    path = tmp_path_factory.mktemp("work") / "Müller's files"
+    (path / "deep").mkdir(parents=True)
+    (path / "ferry.pdf").write_bytes(pdf_of("Ferries", "The ferry to Ostholm leaves at 6:40 every morning."))
+    (path / "deep" / "ferry.pdf").write_bytes(pdf_of("Ferries", "The ferry to Westholm leaves at noon."))
+    (path / "deep" / "tool.exe").write_bytes(b"MZ")
+    (path / ".hidden.txt").write_bytes(b"hidden")
+    return path
 
 
 def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: LocalStack, folder: Path) -> None:
-    sent = run(stack, "cli", "upload", str(folder), "--project", "ferries", "--acl", "engineering", "--json")
-    outcomes = {outcome["path"]: outcome for outcome in json.loads(sent.stdout)}
+    upload = run(
+        stack, "cli", "upload", str(folder), "--project", "ferries", "--acl", "engineering", "--json"
+    )
+    outcomes = {outcome["path"]: outcome for outcome in json.loads(upload.stdout)}
     assert {path: outcome["status"] for path, outcome in outcomes.items()} == {
         "Müller's files/deep/ferry.pdf": "ready",
         "Müller's files/deep/tool.exe": "refused",
         "Müller's files/ferry.pdf": "ready",
     }
     assert ".exe" in outcomes["Müller's files/deep/tool.exe"]["reason"]
-    assert sent.returncode == 1
+    assert upload.returncode == 1
 
-    asked = run(stack, "cli", "ask", "When does the ferry to Ostholm leave?")
-    assert asked.returncode == 0, asked.stderr
-    assert "6:40" in asked.stdout
-    assert "ferry.pdf, page 1, published by Anna Bergqvist (verified)" in asked.stdout
+    answer = run(stack, "cli", "ask", "When does the ferry to Ostholm leave?")
+    assert answer.returncode == 0, answer.stderr
+    assert "6:40" in answer.stdout
+    assert "ferry.pdf, page 1, published by Anna Bergqvist (verified)" in answer.stdout
 
     listed = result(stack, "documents", "--project", "ferries")
     assert [document["filename"] for document in listed] == ["ferry.pdf", "ferry.pdf"]
@@ -108,8 +110,8 @@ def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: Local
     assert (corrected["title"], corrected["tags"]) == ("Timetable", ["ferry"])
     ambiguous = run_here(stack, "documents", "show", "ferry.pdf")
     assert (ambiguous.returncode, doc_id in ambiguous.stderr) == (2, True)
-    gone = result(stack, "documents", "delete", *(one["doc_id"] for one in listed), "--yes")
-    assert {one["status"] for one in gone} == {"deleting"}
+    deletions = result(stack, "documents", "delete", *(one["doc_id"] for one in listed), "--yes")
+    assert {one["status"] for one in deletions} == {"deleting"}
 
 
 def test_an_unknown_reader_is_rejected_with_a_suggestion(stack: LocalStack, tmp_path: Path) -> None:
@@ -118,26 +120,26 @@ def test_an_unknown_reader_is_rejected_with_a_suggestion(stack: LocalStack, tmp_
     (rejected,) = json.loads(run_here(stack, "upload", str(file), "--acl", "Ben Okafro", "--json").stdout)
     assert (rejected["status"], "'Ben Okafro'" in rejected["reason"]) == ("refused", True)
 
-    (sent,) = result(stack, "upload", str(file))
+    (document,) = result(stack, "upload", str(file))
     done = run_here(
-        stack, "documents", "access", sent["doc_id"], "--acl", "Ben Okafro", "--acl", "engineering"
+        stack, "documents", "access", document["doc_id"], "--acl", "Ben Okafro", "--acl", "engineering"
     )
     assert done.returncode != 0
     assert "No known person or group has the name 'Ben Okafro'" in done.stderr
     assert "Did you mean Ben" in done.stderr
-    assert result(stack, "documents", "access", sent["doc_id"])["acl"] in ([], ["anna"])
-    result(stack, "documents", "delete", sent["doc_id"], "--yes")
+    assert result(stack, "documents", "access", document["doc_id"])["acl"] in ([], ["anna"])
+    result(stack, "documents", "delete", document["doc_id"], "--yes")
 
 
 def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
     before = ids_of_threads(stack)
     with CuttingProxy(stack.ports.http, [900, 500, 1500]) as proxy:
-        asked = run_here(stack, "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
-    assert asked.returncode == 0, asked.stderr
-    assert "6.5 bar" in asked.stdout
+        answer = run_here(stack, "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
+    assert answer.returncode == 0, answer.stderr
+    assert "6.5 bar" in answer.stdout
     assert proxy.cuts == 3
-    assert "The connection broke" in asked.stderr
-    assert "continuing after event" in asked.stderr
+    assert "The connection broke" in answer.stderr
+    assert "continuing after event" in answer.stderr
     assert len(ids_of_threads(stack) - before) == 1
 
 
@@ -163,9 +165,9 @@ def test_a_question_back_is_answered_at_the_terminal(stack: LocalStack) -> None:
 
 
 def test_a_question_back_that_nobody_answers_waits_for_another_command(stack: LocalStack) -> None:
-    asked = run(stack, "cli", "ask", AMBIGUOUS, "--json")
-    assert asked.returncode == 4, asked.stderr
-    waiting = json.loads(asked.stdout)
+    process = run(stack, "cli", "ask", AMBIGUOUS, "--json")
+    assert process.returncode == 4, process.stderr
+    waiting = json.loads(process.stdout)
     assert len(waiting["clarification"]["options"]) == 2
     refused = run_here(stack, "runs", "answer", waiting["run_id"], "7")
     assert (refused.returncode, "no option 7" in refused.stderr) == (2, True)
@@ -191,15 +193,15 @@ def test_an_interruption_cancels_the_run(stack: LocalStack) -> None:
         assert asking.stderr is not None
         run_id = asking.stderr.readline().removeprefix("Run ").strip()
         asking.send_signal(signal.SIGINT)
-        said = asking.stderr.read()
-        assert asking.wait(120) == 130, said
-    assert f"Run {run_id} is cancelled" in said
+        messages = asking.stderr.read()
+        assert asking.wait(120) == 130, messages
+    assert f"Run {run_id} is cancelled" in messages
     assert result(stack, "runs", "show", run_id)["status"] == "cancelled"
 
 
 def test_threads_runs_search_and_memory_by_command(stack: LocalStack) -> None:
-    asked = result(stack, "ask", FIRST_QUESTION.text, "--quiet")
-    thread, run_id = asked["thread_id"], asked["run_id"]
+    answer = result(stack, "ask", FIRST_QUESTION.text, "--quiet")
+    thread, run_id = answer["thread_id"], answer["run_id"]
     follow_up = result(stack, "ask", "And what is its weight?", "--thread", "last")
     assert follow_up["thread_id"] == thread
     assert result(stack, "threads", "rename", thread, "Pumps")["title"] == "Pumps"
@@ -218,9 +220,9 @@ def test_a_user_of_the_stack_signs_in_by_name(stack: LocalStack) -> None:
     signed_in = run_here(stack, "login", "--dev-user", "admin", GROUNDWORK_TOKEN="")
     assert signed_in.returncode == 0, signed_in.stderr
     for words in (("metrics", "quality"), ("metrics", "subagents")):
-        asked = run_here(stack, *words, "--json", GROUNDWORK_TOKEN="", GROUNDWORK_URL="")
-        assert asked.returncode == 0, asked.stderr
-        assert json.loads(asked.stdout)["until"]
+        process = run_here(stack, *words, "--json", GROUNDWORK_TOKEN="", GROUNDWORK_URL="")
+        assert process.returncode == 0, process.stderr
+        assert json.loads(process.stdout)["until"]
     assert run_here(stack, "logout").returncode == 0
     refused = run_here(stack, "whoami", GROUNDWORK_TOKEN="")
     assert (refused.returncode, "not signed in" in refused.stderr) == (2, True)

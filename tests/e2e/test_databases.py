@@ -51,7 +51,7 @@ def services_with(*sources: DatabaseSource) -> Services:
 
 
 @pytest.fixture
-def asked(shop: DatabaseSource) -> Services:
+def shop_services(shop: DatabaseSource) -> Services:
     return services_with(shop)
 
 
@@ -59,46 +59,50 @@ async def used(services: Services, tool: str, user: UserContext, **arguments: An
     return await bound_tool(tool, services, user).execute(**arguments)
 
 
-async def test_a_principal_finds_a_view_and_adds_up_a_column(asked: Services) -> None:
+async def test_a_principal_finds_a_view_and_adds_up_a_column(shop_services: Services) -> None:
     for query in ("", "orders by region"):
-        (table,) = (await used(asked, "list_tables", ANNA, query=query))["tables"]
+        (table,) = (await used(shop_services, "list_tables", ANNA, query=query))["tables"]
         assert (table["doc_id"], table["filename"], table["database"]) == ("db-shop", "shop", "PostgreSQL")
     columns = {column["name"]: (column["type"], column["samples"]) for column in table["columns"]}
     assert columns["amount"] == ("number", [])
     assert sorted(columns["region"][1]) == ["Harbour", "Meadow", "Quarry"]
-    result = await used(asked, "run_sql", ANNA, sql=SQL.format(table["name"]), table_ids=[table["table_id"]])
+    result = await used(
+        shop_services, "run_sql", ANNA, sql=SQL.format(table["name"]), table_ids=[table["table_id"]]
+    )
     assert (result["success"], result["rows"]) == (True, TOTALS)
     assert result["sql_in_words"].startswith("Region, the sum of amount from “orders”")
 
 
 @pytest.mark.attack("access")
-async def test_others_learn_neither_the_name_nor_a_number(asked: Services) -> None:
+async def test_others_learn_neither_the_name_nor_a_number(shop_services: Services) -> None:
     narrowed = ANNA.model_copy(update={"within": {"department": ("Sales",)}})
-    (table,) = (await used(asked, "list_tables", ANNA))["tables"]
+    (table,) = (await used(shop_services, "list_tables", ANNA))["tables"]
     for user in (BOB, narrowed):
         for query in ("", "orders by region"):
-            assert (await used(asked, "list_tables", user, query=query))["tables"] == []
+            assert (await used(shop_services, "list_tables", user, query=query))["tables"] == []
         sql, ids = SQL.format(table["name"]), [table["table_id"]]
-        foreign = await used(asked, "run_sql", user, sql=sql, table_ids=ids)
-        absent = await used(asked, "run_sql", user, sql=sql, table_ids=["db-none.1"])
+        foreign = await used(shop_services, "run_sql", user, sql=sql, table_ids=ids)
+        absent = await used(shop_services, "run_sql", user, sql=sql, table_ids=["db-none.1"])
         assert foreign["type"] == "DocumentNotFoundError"
         assert str(foreign).replace("db-shop", "db-none") == str(absent)
-        assert await readable_documents(["db-shop"], user, asked) == frozenset()
-    assert await Binding(asked, ANNA, {"department": "Sales"}).tables.newest() == []
-    assert await readable_documents(["db-shop"], ANNA, asked) == {"db-shop"}
+        assert await readable_documents(["db-shop"], user, shop_services) == frozenset()
+    assert await Binding(shop_services, ANNA, {"department": "Sales"}).tables.newest() == []
+    assert await readable_documents(["db-shop"], ANNA, shop_services) == {"db-shop"}
 
 
-async def test_a_result_is_computed_only_while_it_may_be_read_and_is_the_same(asked: Services) -> None:
-    binding = Binding(asked, ANNA)
+async def test_a_result_is_computed_only_while_it_may_be_read_and_is_the_same(
+    shop_services: Services,
+) -> None:
+    binding = Binding(shop_services, ANNA)
     run = run_query_of(binding)
     (table,) = await binding.tables.newest()
-    noted = table_result(await run(SQL.format(table.name), [table]), [table])
-    assert await is_computed(noted, binding.tables, run)
-    (first, *others) = noted.rows
-    changed = noted.model_copy(update={"rows": ((first[0], 1), *others)})
+    result = table_result(await run(SQL.format(table.name), [table]), [table])
+    assert await is_computed(result, binding.tables, run)
+    (first, *others) = result.rows
+    changed = result.model_copy(update={"rows": ((first[0], 1), *others)})
     assert not await is_computed(changed, binding.tables, run)
     with pytest.raises(GroundworkError):
-        await is_computed(noted, Binding(asked, BOB).tables, run)
+        await is_computed(result, Binding(shop_services, BOB).tables, run)
 
 
 async def test_two_databases_are_not_joined(shop: DatabaseSource) -> None:
@@ -114,8 +118,8 @@ async def test_two_databases_are_not_joined(shop: DatabaseSource) -> None:
 
 
 @pytest.mark.attack("sql")
-async def test_no_attack_passes(asked: Services) -> None:
-    binding = Binding(asked, ANNA)
+async def test_no_attack_passes(shop_services: Services) -> None:
+    binding = Binding(shop_services, ANNA)
     (table,) = await binding.tables.newest()
     run = run_query_of(binding)
     for sql in ATTACKS:
@@ -164,8 +168,8 @@ async def test_nothing_is_left_behind(shop: DatabaseSource) -> None:
 
 
 @pytest.mark.attack("sql")
-async def test_a_backslash_ends_no_text(asked: Services) -> None:
-    binding = Binding(asked, ANNA)
+async def test_a_backslash_ends_no_text(shop_services: Services) -> None:
+    binding = Binding(shop_services, ANNA)
     (table,) = await binding.tables.newest()
     sql = (
         r"SELECT 'x\', ' , (SELECT count(*) FROM pg_catalog.pg_roles) "

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module", name="citation")
 def make_citation(stack: LocalStack) -> dict[str, str]:
     with client_of(stack, ANNA) as anna:
-        found = ask(anna)["answer"]["citations"][0]
-    assert found["filename"].endswith(".pdf")
-    return dict(found)
+        citation = ask(anna)["answer"]["citations"][0]
+    assert citation["filename"].endswith(".pdf")
+    return dict(citation)
 
 
 def test_the_page_opens_with_the_passage_marked_in_picture_and_text(

@@ -90,8 +90,8 @@ def test_the_tutorial_connects_a_model(stack: LocalStack, tmp_path: Path) -> Non
     """
     own = {name: stack.app_settings[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "CHAT_MODEL")}
     own |= {name: stack.app_settings[name] for name in ("EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")}
-    named = dict(re.findall(r"(\w+)=(\S+)", BLOCKS["tutorial model"]))
-    assert named.keys() == {*own, DATA_SETTING}
+    variables = dict(re.findall(r"(\w+)=(\S+)", BLOCKS["tutorial model"]))
+    assert variables.keys() == {*own, DATA_SETTING}
     values = {**own, DATA_SETTING: str(tmp_path / "data"), **dict.fromkeys(PORT_SETTINGS.values(), "0")}
     output = bash(f"exec {sys.executable} -m local.run_all --once", ROOT, **values)
     assert f"Model: {own['CHAT_MODEL']} at {own['OPENAI_BASE_URL']}" in output

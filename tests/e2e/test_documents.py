@@ -30,10 +30,10 @@ def admin(stack: LocalStack) -> Iterator[httpx.Client]:
 
 
 def send(client: httpx.Client, name: str, content: bytes, **fields: Any) -> dict[str, Any]:
-    sent = client.post("/documents", data=fields, files={"file": (name, content)})
-    assert sent.status_code == 202, sent.text
-    assert sent.headers["location"] == f"/api/documents/{sent.json()['doc_id']}"
-    return dict(sent.json())
+    response = client.post("/documents", data=fields, files={"file": (name, content)})
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"/api/documents/{response.json()['doc_id']}"
+    return dict(response.json())
 
 
 def until_ended(client: httpx.Client, doc_id: str, version: int = 1) -> dict[str, Any]:
@@ -54,11 +54,11 @@ def ask(stack: LocalStack, user: SampleUser) -> str:
 @pytest.fixture
 def document(anna: httpx.Client) -> Iterator[dict[str, Any]]:
     """Yield a ready document of Anna's, which is deleted afterwards."""
-    sent = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
-    assert (sent["filename"], sent["may_change"]) == ("cider report.pdf", True)
-    yield until_ended(anna, sent["doc_id"])
+    upload = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
+    assert (upload["filename"], upload["may_change"]) == ("cider report.pdf", True)
+    yield until_ended(anna, upload["doc_id"])
     # Until all data of the document is deleted.
-    eventually(lambda: anna.delete(f"/documents/{sent['doc_id']}").status_code == 404)
+    eventually(lambda: anna.delete(f"/documents/{upload['doc_id']}").status_code == 404)
 
 
 def test_an_uploaded_document_tells_how_it_came_about(document: dict[str, Any]) -> None:
@@ -114,8 +114,8 @@ def test_a_large_file_goes_straight_to_the_storage(anna: httpx.Client) -> None:
     ticket = anna.post("/documents/uploads", json={"filename": "tülip 'guide'.md", "acl": ["hr"]})
     assert ticket.status_code == 201, ticket.text
     content = b"# Tulips\n\nTulips sleep."
-    sent = httpx.put(ticket.json()["url"], content=content, headers=ticket.json()["headers"], timeout=60)
-    assert sent.status_code == 201
+    response = httpx.put(ticket.json()["url"], content=content, headers=ticket.json()["headers"], timeout=60)
+    assert response.status_code == 201
     eventually(lambda: anna.get(f"/documents/{ticket.json()['doc_id']}").status_code == 200)
     document = until_ended(anna, ticket.json()["doc_id"])
     assert (document["status"], document["acl"]) == ("ready", [ANNA.user_id, "hr"])
@@ -132,16 +132,16 @@ def test_whoever_watches_sees_how_far_their_documents_are_and_no_others(
         document = send(anna, "watched.txt", b"A watched pot never boils.")
         seen: list[tuple[str, dict[str, Any]]] = []
         deleted = False
-        for name, shown in events(stream):
-            seen.append((name, shown))
-            if shown["doc_id"] != document["doc_id"]:
+        for name, event in events(stream):
+            seen.append((name, event))
+            if event["doc_id"] != document["doc_id"]:
                 continue
             if name == "removed":
                 break
-            if shown["status"] == "ready" and not deleted:
+            if event["status"] == "ready" and not deleted:
                 anna.delete(f"/documents/{document['doc_id']}")
                 deleted = True
-    assert secret["doc_id"] not in {shown["doc_id"] for _, shown in seen}
+    assert secret["doc_id"] not in {event["doc_id"] for _, event in seen}
     ben.delete(f"/documents/{secret['doc_id']}")
 
 

@@ -77,5 +77,5 @@ def test_a_set_of_ones_own_is_ingested_asked_and_measured(stack: LocalStack, tmp
     assert numbers["quotes_checked"] >= 3
     assert (numbers["questions"], numbers["answerable"], numbers["unanswerable"]) == (4, 3, 1)
     # The generated set has a separate project, so the samples in the same index are not searched.
-    found = {name for outcome in result.outcomes for name, _ in outcome.pages or ()}
-    assert found <= {"balloons.pdf", "kites.pdf", "gliders.md"}
+    filenames = {name for outcome in result.outcomes for name, _ in outcome.pages or ()}
+    assert filenames <= {"balloons.pdf", "kites.pdf", "gliders.md"}

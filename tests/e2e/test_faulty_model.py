@@ -39,7 +39,7 @@ def test_a_question_is_answered_in_its_time_whatever_the_model_does(
     assert (answer["truncated"], answer["abstained"]) == (is_cut, False)
     assert all(citation["verified"] for citation in answer["citations"])
     assert answer["citations"]
-    assert [told["text"] for told in statuses(followed, "warning")] == answer["warnings"] != []
+    assert [warning["text"] for warning in statuses(followed, "warning")] == answer["warnings"] != []
     assert answer["warnings"][-1] in answer["text"]
     took = datetime.fromisoformat(run["finished_at"]) - datetime.fromisoformat(run["created_at"])
     assert took.total_seconds() < budget_s + SLACK_S

@@ -26,9 +26,9 @@ def make_administrator(stack: LocalStack) -> Iterator[httpx.Client]:
 
 
 def measured(administrator: httpx.Client, **query: str) -> dict[str, Any]:
-    told = administrator.get("/metrics/quality", params={"hours": "1", **query})
-    assert told.status_code == 200, told.text
-    metrics: dict[str, Any] = told.json()
+    response = administrator.get("/metrics/quality", params={"hours": "1", **query})
+    assert response.status_code == 200, response.text
+    metrics: dict[str, Any] = response.json()
     return metrics
 
 
@@ -37,21 +37,21 @@ def measured_at_last(
 ) -> dict[str, Any]:
     """Return the metrics once they include the data that is recorded after an answer's last event."""
 
-    def told() -> dict[str, Any] | None:
+    def read_metrics() -> dict[str, Any] | None:
         metrics = measured(administrator, **query)
         return metrics if is_there(metrics) else None
 
-    return eventually(told)
+    return eventually(read_metrics)
 
 
 def settled(administrator: httpx.Client, **query: str) -> dict[str, Any]:
     """Return the metrics once questions of other tests, which share this stack, no longer change them."""
-    told = measured(administrator, **query)
+    metrics = measured(administrator, **query)
     while True:
         time.sleep(QUIET_S)
-        last, told = told, measured(administrator, **query)
-        if told["answers"] == last["answers"]:
-            return told
+        last, metrics = metrics, measured(administrator, **query)
+        if metrics["answers"] == last["answers"]:
+            return metrics
 
 
 def rows_with(stack: LocalStack, words: str) -> list[str]:
@@ -69,7 +69,7 @@ def test_a_rated_and_opened_answer_counts_and_its_words_go_with_the_thread(
 ) -> None:
     before = settled(administrator)
     run = ask(anna)
-    after = measured_at_last(administrator, lambda told: told["answers"] != before["answers"])
+    after = measured_at_last(administrator, lambda metrics: metrics["answers"] != before["answers"])
     assert after["answers"]["answered"] == before["answers"]["answered"] + 1
     assert after["measures"]["citation_accuracy"]["of"] == before["measures"]["citation_accuracy"][
         "of"
@@ -78,14 +78,14 @@ def test_a_rated_and_opened_answer_counts_and_its_words_go_with_the_thread(
     assert after["times"]["latency_p95_ms"] >= after["times"]["first_token_p50_ms"]
 
     path = f"/runs/{run['run_id']}"
-    said = {"rating": 5, "thumb": "up", "reasons": ["helpful"], "comment": WORDS}
-    assert anna.put(f"{path}/feedback", json=said).status_code == 200
+    feedback = {"rating": 5, "thumb": "up", "reasons": ["helpful"], "comment": WORDS}
+    assert anna.put(f"{path}/feedback", json=feedback).status_code == 200
     for _ in range(2):
         assert anna.post(f"{path}/openings", json={"n": 1}).status_code == 204
     rated = measured(administrator)
     assert rated["ratings"]["distribution"][4] == before["ratings"]["distribution"][4] + 1
     assert rated["ratings"]["reasons"]["helpful"] == before["ratings"]["reasons"].get("helpful", 0) + 1
-    opened = [told["measures"]["click_through_rate"] for told in (after, rated)]
+    opened = [metrics["measures"]["click_through_rate"] for metrics in (after, rated)]
     shares = [round((rate["value"] or 0) * rate["of"]) for rate in opened]
     assert shares[1] == shares[0] + 1
     messages = anna.get(f"/threads/{run['thread_id']}/messages").json()["messages"]

@@ -57,15 +57,15 @@ def works_pdf(folder: Path) -> bytes:
 
 
 def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -> None:
-    shown = []
+    illustrated_topics = []
     for page, (topic, question) in enumerate(QUESTIONS.items(), start=1):
         answer = ask(anna, question, doc_ids=[works])["answer"]
         assert TOPICS[topic][0] in answer["text"]
-        found = _PICTURE.findall(answer["text"])
-        assert [figure["image_url"] for figure in answer["figures"]] == [url for url, _ in found]
-        assert all(httpx.get(url, timeout=60).content.startswith(b"\x89PNG") for url, _ in found)
-        shown += [topic] if str(page) in {number for _, number in found} else []
-    assert len(shown) >= 0.6 * len(QUESTIONS), shown
+        pictures = _PICTURE.findall(answer["text"])
+        assert [figure["image_url"] for figure in answer["figures"]] == [url for url, _ in pictures]
+        assert all(httpx.get(url, timeout=60).content.startswith(b"\x89PNG") for url, _ in pictures)
+        illustrated_topics += [topic] if str(page) in {number for _, number in pictures} else []
+    assert len(illustrated_topics) >= 0.6 * len(QUESTIONS), illustrated_topics
 
 
 def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
@@ -100,14 +100,14 @@ def test_chat_clients_get_pictures_that_need_no_identity(
 ) -> None:
     messages = [{"role": "user", "content": QUESTIONS["bakery"]}]
     body = {"model": "groundwork", "messages": messages, "stream": is_streamed}
-    sent = anna.post("/v1/chat/completions", json=body).text
+    response_text = anna.post("/v1/chat/completions", json=body).text
     if is_streamed:
-        chunks = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith("data: {")]
+        chunks = [json.loads(line[6:]) for line in response_text.splitlines() if line.startswith("data: {")]
         deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
         text = "".join(delta.get("content") or "" for delta in deltas)
         annotations = [one for delta in deltas for one in delta.get("annotations", [])]
     else:
-        message = json.loads(sent)["choices"][0]["message"]
+        message = json.loads(response_text)["choices"][0]["message"]
         text, annotations = message["content"], message["annotations"]
     addresses = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
     assert addresses

@@ -23,14 +23,14 @@ def test_requests_made_from_the_description_are_answered_as_described(tmp_path: 
     command = [sys.executable, "-m", "evals.fuzz", "--cases", str(CASES), "--seed", "7", "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(out.read_text(encoding="utf-8"))
-    assert told["cases"] == CASES
-    stateful = told["stateful"]
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert report["cases"] == CASES
+    stateful = report["stateful"]
     assert stateful["scenarios"] == CASES // 50
     assert stateful["followed_links"] > 2 * stateful["scenarios"]
-    assert (told["server_errors"], told["mismatches"], told["no_answer"]) == (0, 0, 0)
-    assert len(told["calls"]) - told["without_identity"] == 6, (
+    assert (report["server_errors"], report["mismatches"], report["no_answer"]) == (0, 0, 0)
+    assert len(report["calls"]) - report["without_identity"] == 6, (
         "every call, and each but the open ones as nobody"
     )
-    assert {"200", "201", "202", "400", "403", "404"} <= set(told["statuses"])
-    assert 0.3 < told["valid_cases"] / CASES < 0.9
+    assert {"200", "201", "202", "400", "403", "404"} <= set(report["statuses"])
+    assert 0.3 < report["valid_cases"] / CASES < 0.9

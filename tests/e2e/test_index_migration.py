@@ -33,10 +33,10 @@ class AdoptedStack(LocalStack):
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
         """Create index and alias, and start the host."""
-        made = schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
+        definition = schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
         keys = {"api-key": self.secrets.search_key}
         with httpx.Client(base_url=self.search_url, headers=keys, timeout=HANG_GUARD_S) as search:
-            search.put(f"/indexes('{OLD}')", json=made).raise_for_status()
+            search.put(f"/indexes('{OLD}')", json=definition).raise_for_status()
         assert operate(self, "adopt", "--index", OLD) == 0
         super().start_host(changes)
 
@@ -64,8 +64,8 @@ class Papers:
 
     def upload(self, name: str, version: int = 1) -> None:
         text = f"# Paper {name}\n\nThe {name} gauge of version v{version} shows {version}7 bar.\n"
-        sent = {"file": (f"{name}.md", text.encode(), "text/markdown")}
-        answered = self.call("POST", "/documents", files=sent, data={"acl": BEN.user_id})
+        files = {"file": (f"{name}.md", text.encode(), "text/markdown")}
+        answered = self.call("POST", "/documents", files=files, data={"acl": BEN.user_id})
         answered.raise_for_status()
         self.ids[name] = answered.json()["doc_id"]
         eventually(lambda: f"v{version}" in self.seen_by(ANNA, name))
@@ -79,9 +79,11 @@ class Papers:
 
     def seen_by(self, user: SampleUser, name: str) -> str:
         """Return the text of a document that a search of this user finds."""
-        found = self.call("POST", "/search", user, json={"query": f"{name} gauge", "top_k": 20})
-        found.raise_for_status()
-        return " ".join(hit["content"] for hit in found.json()["results"] if hit["doc_id"] == self.ids[name])
+        response = self.call("POST", "/search", user, json={"query": f"{name} gauge", "top_k": 20})
+        response.raise_for_status()
+        return " ".join(
+            hit["content"] for hit in response.json()["results"] if hit["doc_id"] == self.ids[name]
+        )
 
 
 @dataclass
@@ -124,7 +126,7 @@ def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_index_moves_while_it_is_used(papers: Papers) -> None:
     stack, asking = papers.stack, Asking(papers)
     with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(asking)
+        future = pool.submit(asking)
         try:
             copied = pool.submit(operate, stack, "run")
             papers.close("closed")
@@ -143,6 +145,6 @@ def test_an_index_moves_while_it_is_used(papers: Papers) -> None:
             assert "v2" in papers.seen_by(BEN, "replaced")
         finally:
             asking.stopped.set()
-        asked.result()
+        future.result()
     assert len(asking.ends) > 3
     assert [end for end in asking.ends if not (end.startswith("completed") and "17 bar" in end)] == []

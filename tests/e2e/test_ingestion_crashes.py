@@ -37,8 +37,8 @@ async def lead(stack: LocalStack, lives: Sequence[Life], kills: int) -> dict[str
         if isinstance(seen, AssertionError):
             raise seen
         assert struck == kills, f"only {struck} kills came while documents were in work"
-        found = await audit(services)
-        assert found.agrees, found.differences
+        report = await audit(services)
+        assert report.agrees, report.differences
         return await everything(services)
 
 

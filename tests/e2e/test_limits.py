@@ -46,9 +46,9 @@ def test_ten_at_once_under_one_key_are_one_run(stack: LocalStack) -> None:
 
 def test_a_repeat_after_a_kill_goes_on_with_the_run(stack: LocalStack) -> None:
     with person(stack, "killed") as client:
-        with client.stream("POST", "/chat", json=QUESTION, headers={"Idempotency-Key": "k"}) as begun:
-            run_id = begun.headers["x-run-id"]
-            first = next(begun.iter_raw())
+        with client.stream("POST", "/chat", json=QUESTION, headers={"Idempotency-Key": "k"}) as response:
+            run_id = response.headers["x-run-id"]
+            first = next(response.iter_raw())
             stack.kill_host()
         stack.start_host()
         again = ask(client, "k")
@@ -80,11 +80,11 @@ def test_more_runs_than_allowed_wait_their_turn(strict: LocalStack) -> None:
 def test_more_calls_than_allowed_are_refused_until_one_comes_back(strict: LocalStack) -> None:
     with person(strict, "fast") as client, person(strict, "other") as other:
         query = {"query": "pressure", "top_k": 1}
-        began, taken = time.monotonic(), 0
+        began, accepted_count = time.monotonic(), 0
         while (refused := client.post("/search", json=query)).status_code == 200:
-            taken += 1
+            accepted_count += 1
         # Twenty requests are allowed at once, and one more every three seconds that the loop takes.
-        assert 20 <= taken <= 21 + (time.monotonic() - began) / 3
+        assert 20 <= accepted_count <= 21 + (time.monotonic() - began) / 3
         assert refused.status_code == 429
         assert refused.json()["title"] == "TooManyRequestsError"
         assert refused.headers["ratelimit-remaining"] == "0"

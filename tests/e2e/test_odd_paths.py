@@ -49,12 +49,12 @@ def test_a_line_break_in_an_id_reaches_the_app(stack: LocalStack) -> None:
 
 def test_every_route_answers_odd_parameters(stack: LocalStack) -> None:
     chance = random.Random(SEED)
-    asked = [(method, filled(route, odd)) for method, route in routes() for odd in ODD]
+    requests = [(method, filled(route, odd)) for method, route in routes() for odd in ODD]
     alphabet = "abc%0a2Ff.-_~:@!$&'()*+,;="
     for _ in range(RANDOM_PATHS):
         method, route = chance.choice(routes())
-        asked.append((method, filled(route, "".join(chance.choices(alphabet, k=chance.randint(1, 12))))))
-    answers = {one: status_of(stack, *one) for one in asked}
+        requests.append((method, filled(route, "".join(chance.choices(alphabet, k=chance.randint(1, 12))))))
+    answers = {one: status_of(stack, *one) for one in requests}
     assert len(answers) > RANDOM_PATHS
     assert {one: status for one, status in answers.items() if status == 500} == {}
     assert httpx.get(f"{stack.base_url}/api/health", timeout=60).status_code == 200

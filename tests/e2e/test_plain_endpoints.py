@@ -59,9 +59,9 @@ def test_a_document_is_described_and_its_figure_captioned_by_the_model(
 ) -> None:
     wait_until_ended(plain, "tide-wheel.pdf")  # a second event for the file may have restarted its ingestion
     with client_of(plain, ANNA) as anna:
-        told = anna.get(f"/documents/{document['doc_id']}").json()
-    assert (told["status"], told["warnings"]) == ("ready", [])
-    assert "tide wheel" in told["summary_brief"]
+        details = anna.get(f"/documents/{document['doc_id']}").json()
+    assert (details["status"], details["warnings"]) == ("ready", [])
+    assert "tide wheel" in details["summary_brief"]
 
 
 def test_a_question_is_answered_with_proof_and_figure(plain: LocalStack, document: dict[str, Any]) -> None:
@@ -89,6 +89,6 @@ def test_each_refusal_was_met_once_by_the_process(
     before = httpx.get(f"{model_server.base_url}/stats", headers=headers, timeout=60).json()
     ask(plain, "How often is the tide wheel of Rye greased?")
     after = httpx.get(f"{model_server.base_url}/stats", headers=headers, timeout=60).json()
-    asked = after["requests"]["chat"] - before["requests"]["chat"]
-    answered = after["calls"]["count"] - before["calls"]["count"]
-    assert asked == answered > 0
+    chat_requests = after["requests"]["chat"] - before["requests"]["chat"]
+    accepted_calls = after["calls"]["count"] - before["calls"]["count"]
+    assert chat_requests == accepted_calls > 0

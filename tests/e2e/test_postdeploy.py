@@ -31,7 +31,7 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
     for name, text in programs.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    told = {
+    environment = {
         **dict.fromkeys((*OUTPUTS, *ENVIRONMENT), "of-the-deployment"),
         "GROUNDWORK_SCOPE": "api://app/.default",
         "GROUNDWORK_URL": stack.base_url,
@@ -40,7 +40,7 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
     }
     return subprocess.run(
         ["sh", str(ROOT / HOOK)],
-        env={**environment_without_model(), **told},
+        env={**environment_without_model(), **environment},
         capture_output=True,
         text=True,
         timeout=240,

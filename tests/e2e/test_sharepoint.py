@@ -42,8 +42,8 @@ class Library:
         """Send a request as the platform does for a person who is signed in."""
         claims = [("oid", person), ("tid", TENANT), *(("groups", one) for one in groups)]
         claims += [("roles", role)] if role else []
-        said = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
-        principal = base64.b64encode(json.dumps(said).encode()).decode()
+        payload = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
+        principal = base64.b64encode(json.dumps(payload).encode()).decode()
         url = f"{self.stack.base_url}/api{path}"
         return httpx.get(url, headers={"X-MS-CLIENT-PRINCIPAL": principal}, timeout=60)
 
@@ -71,14 +71,14 @@ def test_files_are_found_by_those_who_may_read_them_in_sharepoint(library: Libra
     eventually(lambda: "parking.md" in library.names(EVA), "the file")
     assert "parking.md" in library.names(IDA, STAFF)
     assert "parking.md" not in library.names(IDA)
-    (found,) = [
+    (document,) = [
         one
         for one in library.get("/documents?limit=100", EVA).json()["documents"]
         if one["filename"] == "parking.md"
     ]
-    detail = library.get(f"/documents/{found['doc_id']}", EVA).json()
+    detail = library.get(f"/documents/{document['doc_id']}", EVA).json()
     assert detail["source_url"].endswith("/sites/hr/Documents/parking.md")
-    assert library.get(f"/documents/{found['doc_id']}", IDA).status_code == 404
+    assert library.get(f"/documents/{document['doc_id']}", IDA).status_code == 404
     status = eventually(lambda: (one := library.status())["status"] == "current" and one, "the run's end")
     assert (status["counts"]["files"], status["error"]) == (1, None)
     assert library.get("/sharepoint", EVA).status_code == 403

@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 def test_a_sample_question_is_answered_with_proof_and_within_rights(
     stack: LocalStack, question: SampleQuestion, user: SampleUser
 ) -> None:
-    asked = ask_one(stack, question, user, SampleTexts(stack.data / "samples"))
-    assert [finding.text for finding in asked.findings] == [], asked.reply.text
+    result = ask_one(stack, question, user, SampleTexts(stack.data / "samples"))
+    assert [finding.text for finding in result.findings] == [], result.reply.text
 
 
 def test_a_pdf_of_ones_own_is_answerable_without_a_restart(stack: LocalStack) -> None:

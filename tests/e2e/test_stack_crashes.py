@@ -70,9 +70,9 @@ def is_alive(entry: tuple[int, str]) -> bool:
 
 def test_a_killed_launcher_can_be_started_again_and_sigterm_ends_everything(folder: Path) -> None:
     with launch(folder) as launcher:
-        said = read_until(launcher, "Serving until Ctrl-C")
-        assert "not a language model" in said
-        assert "heron-400-manual.pdf, page 4 (verified)" in said
+        output = read_until(launcher, "Serving until Ctrl-C")
+        assert "not a language model" in output
+        assert "heron-400-manual.pdf, page 4 (verified)" in output
         orphans = children_of(folder)
         assert len(orphans) == 4
         launcher.kill()
@@ -92,6 +92,6 @@ def test_a_server_that_dies_ends_the_stack_and_is_named(folder: Path) -> None:
         read_until(launcher, "Serving until Ctrl-C")
         children = children_of(folder)
         os.kill(children["search server"][0], signal.SIGKILL)
-        said = read_until(launcher, "The search server ended with exit code -9")
-        assert launcher.wait(120) == 1, said
+        output = read_until(launcher, "The search server ended with exit code -9")
+        assert launcher.wait(120) == 1, output
     assert not any(is_alive(entry) for entry in children.values())

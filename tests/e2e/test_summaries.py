@@ -20,8 +20,8 @@ SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@ttft=700", "SUMMARY_WINDOW_TO
 
 
 def id_of(stack: LocalStack, user: SampleUser, filename: str) -> str:
-    (found,) = [one["doc_id"] for one in documents_of(stack, user) if one["filename"] == filename]
-    return str(found)
+    (doc_id,) = [one["doc_id"] for one in documents_of(stack, user) if one["filename"] == filename]
+    return str(doc_id)
 
 
 def has_ended(view: dict[str, Any]) -> bool:
@@ -31,11 +31,11 @@ def has_ended(view: dict[str, Any]) -> bool:
 def wait_for(caller: httpx.Client, summary_id: str, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Return the first view of the summary for which the condition holds."""
 
-    def wanted() -> dict[str, Any] | None:
+    def find_view() -> dict[str, Any] | None:
         view: dict[str, Any] = caller.get(f"/summaries/{summary_id}").json()
         return view if done(view) else None
 
-    return eventually(wanted)
+    return eventually(find_view)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def test_two_documents_are_summarised_and_a_foreign_one_is_not_found(
     manual, report = id_of(stack, ANNA, "heron-400-manual.pdf"), id_of(stack, ANNA, "annual-report-2024.pdf")
     foreign = id_of(stack, BEN, "leave-policy.pdf")
     order = {"doc_ids": [manual, foreign, report], "focus": "What is the maximum operating pressure?"}
-    begun = anna.post(
+    response = anna.post(
         "/summaries", json=order, headers={"Prefer": "wait=60", "Idempotency-Key": "two-documents"}
     )
-    assert begun.status_code == 200, begun.text
-    view = begun.json()
+    assert response.status_code == 200, response.text
+    view = response.json()
     result = view["result"]
     assert (view["status"], view["progress"]) == ("completed", 1.0)
     assert [one["status"] for one in result["documents"]] == ["done", "not_found", "done"]
@@ -100,10 +100,10 @@ def test_a_host_killed_in_the_middle_completes_the_summary(
     slow_stack: LocalStack, anna: httpx.Client
 ) -> None:
     doc_ids = [id_of(slow_stack, ANNA, name) for name in ("heron-400-manual.pdf", "annual-report-2024.pdf")]
-    begun = anna.post("/summaries", json={"doc_ids": doc_ids})
-    assert begun.status_code == 202
-    assert begun.headers["Location"] == begun.json()["status_url"]
-    summary_id = begun.json()["summary_id"]
+    response = anna.post("/summaries", json={"doc_ids": doc_ids})
+    assert response.status_code == 202
+    assert response.headers["Location"] == response.json()["status_url"]
+    summary_id = response.json()["summary_id"]
     before = wait_for(anna, summary_id, lambda view: sum(c["windows_done"] for c in view["children"]) >= 2)
     assert before["status"] == "running"
     assert 0 < before["progress"] < 1

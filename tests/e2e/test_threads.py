@@ -38,14 +38,14 @@ def memories_of(caller: httpx.Client, *run_ids: str) -> list[dict[str, Any]]:
 def traces(stack: LocalStack, run_id: str) -> list[str]:
     """Return the remaining blobs and records of a run."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as blobs:
-        found = [
+        paths = [
             f"{container}/{name}"
             for container, prefix in (("run-log", run_id), ("work", f"runs/{run_id}"))
             for name in blobs.get_container_client(container).list_blob_names(name_starts_with=prefix)
         ]
     with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
         rows = tables.get_table_client("runs").query_entities(f"PartitionKey eq '{run_id}'")
-        return found + [f"runs/{row['PartitionKey']}" for row in rows]
+        return paths + [f"runs/{row['PartitionKey']}" for row in rows]
 
 
 def asked_twice(anna: httpx.Client) -> tuple[str, list[dict[str, Any]]]:
@@ -57,13 +57,13 @@ def asked_twice(anna: httpx.Client) -> tuple[str, list[dict[str, Any]]]:
 
 def test_follow_ups_mean_what_was_spoken_of_before(anna: httpx.Client) -> None:
     thread_id = anna.post("/threads", json={"title": "Follow-ups"}).json()["thread_id"]
-    for question, said in (
+    for question, expected in (
         ("What was the revenue in the annual report 2023?", "48.2 million"),
         ("Who wrote it?", "Tobias Renner"),
         ("What was the revenue in the annual report 2023?", "48.2 million"),
         ("And 2024?", "53.7 million"),
     ):
-        assert said in ask(anna, question, thread_id=thread_id)["answer"]["text"], question
+        assert expected in ask(anna, question, thread_id=thread_id)["answer"]["text"], question
 
 
 def test_clearing_and_deleting_leave_nothing(stack: LocalStack, anna: httpx.Client) -> None:
@@ -133,8 +133,8 @@ def scripted(question: str, *turns: Reply) -> ScriptedChatModel:
 
 async def test_the_model_recalls_what_was_asked_before(services: Services) -> None:
     before = "Which colour has the lid of the Quasar 77?"
-    told = await answered(services, scripted(before, "<answer>The lid is green."), before)
-    assert (await remembered(services))[told.run_id] == before
+    request = await answered(services, scripted(before, "<answer>The lid is green."), before)
+    assert (await remembered(services))[request.run_id] == before
     recall = ToolCall(call_id="c1", name="recall_memory", arguments='{"query": "lid of the Quasar 77"}')
     again = "What did I ask about the Quasar 77?"
     model = scripted(again, ModelTurn(tool_calls=(recall,)), "<answer>You asked for the colour of its lid.")

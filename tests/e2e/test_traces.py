@@ -65,8 +65,8 @@ def ask(stack: LocalStack, trace_id: str, **body: Any) -> httpx.Response:
         "Authorization": f"Bearer {stack.token(ANNA)}",
         "traceparent": f"00-{trace_id}-00f067aa0ba902b7-01",
     }
-    asked = {"question": QUESTION, **body}
-    return httpx.post(f"{stack.base_url}/api/chat", json=asked, headers=headers, timeout=HANG_GUARD_S)
+    payload = {"question": QUESTION, **body}
+    return httpx.post(f"{stack.base_url}/api/chat", json=payload, headers=headers, timeout=HANG_GUARD_S)
 
 
 @pytest.fixture(scope="module")
@@ -141,25 +141,27 @@ def test_an_ingestion_is_one_trace_from_its_event(traced: Traced) -> None:
 
 def test_no_span_holds_a_word_of_documents_questions_names_or_addresses(traced: Traced) -> None:
     assert "4711" in traced.answered.text
-    shown = json.dumps(
+    span_text = json.dumps(
         [
             [span.name, dict(span.attributes), [list(event) for event in span.events]]
             for span in traced.receiver.spans
         ]
     )
-    assert [secret for secret in SECRETS if secret in shown.lower()] == []
-    assert pseudonym(ANNA.user_id) in shown
+    assert [secret for secret in SECRETS if secret in span_text.lower()] == []
+    assert pseudonym(ANNA.user_id) in span_text
 
 
 def test_lines_of_the_log_name_trace_run_thread_and_pseudonym(traced: Traced) -> None:
     text = (traced.stack.data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
-    lines = [json.loads(found) for found in re.findall(r"\{\"[^\n]*\}", text) if traced.trace_id in found]
+    lines = [json.loads(line) for line in re.findall(r"\{\"[^\n]*\}", text) if traced.trace_id in line]
     assert lines
     assert {line["run_id"] for line in lines} == {traced.run_id}
-    known = {"thread_id", "user_id", "span_id"}
+    required_fields = {"thread_id", "user_id", "span_id"}
     searches = [line for line in lines if line["event"] == "search.answered"]
     assert searches
-    assert all(line.keys() >= known and line["user_id"] == pseudonym(ANNA.user_id) for line in searches)
+    assert all(
+        line.keys() >= required_fields and line["user_id"] == pseudonym(ANNA.user_id) for line in searches
+    )
     eventually(lambda: {line["span_id"] for line in searches} <= {span.span_id for span in traced.spans})
 
 

@@ -52,9 +52,11 @@ class AccessCorpus:
 
     def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
         """Ask a question, wait for the end of the run and return the run."""
-        asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
-        assert asked.status_code == 202, asked.text
-        path = f"/runs/{asked.json()['run_id']}"
+        response = caller.post(
+            "/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"}
+        )
+        assert response.status_code == 202, response.text
+        path = f"/runs/{response.json()['run_id']}"
         ended = eventually(lambda: ended_run(caller, path))
         assert ended["status"] in ("completed", "waiting"), ended
         return ended
@@ -74,8 +76,8 @@ def fill(world: AccessCorpus, folder: Path) -> None:
     stack = world.stack
     world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
     world.caller("owner").get("/documents").raise_for_status()  # the first request creates tables and indexes
-    made = world.caller("owner").post("/threads", json={"title": "with a file"})
-    world.thread_id = made.json()["thread_id"]
+    response = world.caller("owner").post("/threads", json={"title": "with a file"})
+    world.thread_id = response.json()["thread_id"]
     for paper in PAPERS.values():
         put(stack, world.blob_name(paper), paper, content_of(paper, folder))
     eventually(lambda: all_ready(stack))
@@ -95,16 +97,16 @@ def ask_everything(world: AccessCorpus, name: str) -> None:
     if name not in SUMMARISERS:
         return
     order = {"doc_ids": [world.doc_id("public"), *aimed[:2]]}
-    made = caller.post("/summaries", json=order)
-    assert made.status_code == 202, made.text
-    world.summaries[name] = made.json()["summary_id"]
+    response = caller.post("/summaries", json=order)
+    assert response.status_code == 202, response.text
+    world.summaries[name] = response.json()["summary_id"]
 
 
 def note_blocks(world: AccessCorpus, name: str) -> None:
     """Record the block ids of the papers that a person may read, as returned by their search."""
-    found = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
+    hits = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
     for paper in PAPERS.values():
-        ids = [hit["block_id"] for hit in found if hit["filename"] == paper.filename]
+        ids = [hit["block_id"] for hit in hits if hit["filename"] == paper.filename]
         if ids:
             world.block_ids[paper.key] = ids
 

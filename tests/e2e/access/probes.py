@@ -30,15 +30,15 @@ OWNERS = ("owner", "member", "public only")
 """Whose runs, threads and summaries the others reach for."""
 
 
-def told(answer: httpx.Response, asked_for: str) -> tuple[int, str, str]:
+def observable_parts(answer: httpx.Response, requested_id: str) -> tuple[int, str, str]:
     """Return the observable parts of a response, without the id in the request."""
-    text = answer.text.replace(asked_for, "ID").replace(asked_for[:64], "ID")
+    text = answer.text.replace(requested_id, "ID").replace(requested_id[:64], "ID")
     return answer.status_code, answer.headers.get("content-type", ""), text
 
 
-def same_as_absent(answer: httpx.Response, asked_for: str, absent: httpx.Response, about: object) -> None:
+def same_as_absent(answer: httpx.Response, requested_id: str, absent: httpx.Response, about: object) -> None:
     """Check that the response for another person's resource equals the response for a missing resource."""
-    assert told(answer, asked_for) == told(absent, ABSENT), about
+    assert observable_parts(answer, requested_id) == observable_parts(absent, ABSENT), about
     assert answer.status_code == 404, about
 
 
@@ -201,9 +201,9 @@ def summary_of(world: AccessCorpus, name: str) -> str:
 
 
 def new_thread(world: AccessCorpus, name: str) -> str:
-    made = world.caller(name).post("/threads", json={"title": "secret"})
-    assert made.status_code == 201, made.text
-    return str(made.json()["thread_id"])
+    response = world.caller(name).post("/threads", json={"title": "secret"})
+    assert response.status_code == 201, response.text
+    return str(response.json()["thread_id"])
 
 
 def file_of(world: AccessCorpus, name: str) -> str:
@@ -213,9 +213,9 @@ def file_of(world: AccessCorpus, name: str) -> str:
 
 
 def new_summary(world: AccessCorpus, name: str) -> str:
-    made = world.caller(name).post("/summaries", json={"doc_ids": [world.doc_id("public")]})
-    assert made.status_code == 202, made.text
-    return str(made.json()["summary_id"])
+    response = world.caller(name).post("/summaries", json={"doc_ids": [world.doc_id("public")]})
+    assert response.status_code == 202, response.text
+    return str(response.json()["summary_id"])
 
 
 def events_of(caller: httpx.Client, path: str, after: int | None = None) -> list[dict[str, Any]]:

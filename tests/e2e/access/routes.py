@@ -55,8 +55,8 @@ def routes_of_the_app() -> list[str]:
 
 
 def keys_of(world: AccessCorpus, doc_ids: list[str]) -> set[str]:
-    known = {world.doc_id(key): key for key in PAPERS}
-    return {known[doc_id] for doc_id in doc_ids if doc_id in known}
+    keys_by_id = {world.doc_id(key): key for key in PAPERS}
+    return {keys_by_id[doc_id] for doc_id in doc_ids if doc_id in keys_by_id}
 
 
 def listed(world: AccessCorpus) -> None:
@@ -73,8 +73,8 @@ def counted(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         facets = world.caller(name).get("/documents/facets").json()
         # Other probes upload documents too, so only the counts are compared. `listed` checks the list itself.
-        shown = world.caller(name).get("/documents", params={"limit": 100}).json()["documents"]
-        assert facets["document_count"] == len(shown), name
+        documents = world.caller(name).get("/documents", params={"limit": 100}).json()["documents"]
+        assert facets["document_count"] == len(documents), name
         hidden = {value["value"] for value in facets["project_id"]}
         assert ("hidden" in hidden) == ("project" in readable(person)), name
 
@@ -84,9 +84,9 @@ def searched(world: AccessCorpus) -> None:
         caller = world.caller(name)
         answer = caller.post("/search", json={"query": QUESTION, "top_k": 50})
         shows_no_foreign(person, answer)
-        found = answer.json()
-        assert keys_of(world, [hit["doc_id"] for hit in found["results"]]) == readable(person), name
-        assert found["result_count"] == len(found["results"])
+        body = answer.json()
+        assert keys_of(world, [hit["doc_id"] for hit in body["results"]]) == readable(person), name
+        assert body["result_count"] == len(body["results"])
         aimed = [world.doc_id(paper.key) for paper in foreign(person)]
         marks = " ".join(paper.mark for paper in foreign(person))
         nothing = caller.post("/search", json={"query": marks, "filters": {"doc_id": aimed}})
@@ -106,56 +106,56 @@ def searched_by_address(world: AccessCorpus) -> None:
 def own_runs_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         others = {world.runs[other]["run_id"] for other in PEOPLE if other != name}
-        found = ids_listed(world.caller(name), "/runs", "runs", "run_id")
-        assert world.runs[name]["run_id"] in found, name
-        assert not found & others, name
+        run_ids = ids_listed(world.caller(name), "/runs", "runs", "run_id")
+        assert world.runs[name]["run_id"] in run_ids, name
+        assert not run_ids & others, name
 
 
 def answers_shared(world: AccessCorpus) -> None:
     """Check that an answer shared with everyone reveals the text of a document only to its readers."""
     for owner in PEOPLE:
         path, order = f"/runs/{run_of(world, owner)}/shares", {"audience": ["*"]}
-        made = world.caller(owner).post(path, json=order)
-        if made.status_code != 201:  # sharing is disabled, or the answer can't be shared
-            assert made.status_code in (403, 404, 409), made.text
+        response = world.caller(owner).post(path, json=order)
+        if response.status_code != 201:  # sharing is disabled, or the answer can't be shared
+            assert response.status_code in (403, 404, 409), response.text
             continue
         for name, person in PEOPLE.items():
             if name != owner:
                 assert world.caller(name).post(path, json=order).status_code == 404, name
-            opened = world.caller(name).get(f"/shares/{made.json()['share_id']}")
+            opened = world.caller(name).get(f"/shares/{response.json()['share_id']}")
             shows_no_foreign(person, opened)
             assert opened.status_code == 200, name
-        world.caller(owner).delete(f"{path}/{made.json()['share_id']}").raise_for_status()
+        world.caller(owner).delete(f"{path}/{response.json()['share_id']}").raise_for_status()
 
 
 def own_summaries_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         others = {summary_of(world, other) for other in world.summaries if other != name}
-        found = ids_listed(world.caller(name), "/summaries", "summaries", "summary_id")
-        assert (name in world.summaries) <= bool(found), name
-        assert not found & others, name
+        summary_ids = ids_listed(world.caller(name), "/summaries", "summaries", "summary_id")
+        assert (name in world.summaries) <= bool(summary_ids), name
+        assert not summary_ids & others, name
 
 
 def own_files_listed(world: AccessCorpus) -> None:
     files = {name: file_of(world, name) for name in OWNERS}
     for name in PEOPLE:
-        found = {one["name"] for one in world.caller(name).get("/workspace").json()["files"]}
-        assert found & set(files.values()) == ({files[name]} if name in files else set()), name
+        filenames = {one["name"] for one in world.caller(name).get("/workspace").json()["files"]}
+        assert filenames & set(files.values()) == ({files[name]} if name in files else set()), name
 
 
 def ids_listed(caller: httpx.Client, path: str, name: str, key: str) -> set[str]:
     """Return the ids on all pages of a list."""
-    found: set[str] = set()
+    ids: set[str] = set()
     cursor = ""
     while True:
         page = caller.get(path, params={"limit": "100", "cursor": cursor}).json()
-        found |= {one[key] for one in page[name]}
+        ids |= {one[key] for one in page[name]}
         cursor = page["cursor"] or ""
         if not cursor:
-            return found
+            return ids
 
 
-def asked(world: AccessCorpus) -> None:
+def check_chat(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         for run in (world.runs[name], world.scoped_runs[name]):
@@ -176,13 +176,15 @@ def asked(world: AccessCorpus) -> None:
 def assisted(world: AccessCorpus) -> None:
     """Check that each person finds and reads only readable documents through the MCP server."""
     for name, person in PEOPLE.items():
-        found = tool_result(world, name, "search", query=QUESTION, top_k=50)
-        assert keys_of(world, [one["id"].partition("/")[0] for one in found["results"]]) == readable(person)
+        search_result = tool_result(world, name, "search", query=QUESTION, top_k=50)
+        assert keys_of(world, [one["id"].partition("/")[0] for one in search_result["results"]]) == readable(
+            person
+        )
         own = tool_result(world, name, "list_documents", limit=100)
         assert keys_of(world, [one["doc_id"] for one in own["documents"]]) == readable(person), name
         tables = tool_result(world, name, "list_tables", limit=100)
         assert keys_of(world, [one["doc_id"] for one in tables["tables"]]) == {"table"} & readable(person)
-        assert leaked(person, str([found, own, tables])) == [], name
+        assert leaked(person, str([search_result, own, tables])) == [], name
         assert may_calculate(world, name) == ("table" in readable(person)), name
         absent = tool_result(world, name, "fetch", id=ABSENT)
         for key, paper in PAPERS.items():
@@ -201,8 +203,8 @@ def assisted(world: AccessCorpus) -> None:
         assert str(foreign_reply).replace(theirs, ABSENT) == str(
             tool_result(world, name, "reply", run_id=ABSENT, answer="1")
         )
-        asked = tool_result(world, name, "ask", question=QUESTION)
-        assert leaked(person, str(asked)) == [], name
+        answer = tool_result(world, name, "ask", question=QUESTION)
+        assert leaked(person, str(answer)) == [], name
 
 
 def may_calculate(world: AccessCorpus, name: str) -> bool:
@@ -273,10 +275,10 @@ def threads_listed(world: AccessCorpus) -> None:
 
 
 def thread_made(world: AccessCorpus) -> None:
-    taken = world.caller("public only").post("/threads", json={"title": "x", "owner_id": "olga"})
-    assert taken.status_code == 400
-    made = new_thread(world, "public only")
-    assert world.caller("owner").get(f"/threads/{made}").status_code == 404
+    response = world.caller("public only").post("/threads", json={"title": "x", "owner_id": "olga"})
+    assert response.status_code == 400
+    thread_id = new_thread(world, "public only")
+    assert world.caller("owner").get(f"/threads/{thread_id}").status_code == 404
     theirs = {"thread_id": thread_of(world, "owner"), "run_id": run_of(world, "owner")}
     absent = {**theirs, "thread_id": ABSENT}
     caller = world.caller("public only")
@@ -314,10 +316,10 @@ def watched(world: AccessCorpus) -> None:
     """Check that each person's feed contains only changes of documents that they may read."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
     with ThreadPoolExecutor(len(PEOPLE)) as pool:
-        told = pool.map(
+        feeds = pool.map(
             lambda name: events_of(world.caller(name), "/documents/events", after=hour_ago), PEOPLE
         )
-        for (name, person), events in zip(PEOPLE.items(), told, strict=True):
+        for (name, person), events in zip(PEOPLE.items(), feeds, strict=True):
             assert keys_of(world, [event["doc_id"] for event in events]) == readable(person), name
             assert leaked(person, str(events)) == []
 
@@ -343,13 +345,13 @@ def uploaded(world: AccessCorpus) -> None:
     whole = {}
     for name in ("owner", "public only"):
         for folder in ("", f"../{owner_folder}"):
-            sent = world.caller(name).post(
+            response = world.caller(name).post(
                 "/documents",
                 data={"folder": folder},
                 files={"file": ("same.txt", f"Of {name} in {folder}.".encode())},
             )
-            assert sent.status_code == 202, sent.text
-            whole[sent.json()["doc_id"]] = (name, f"Of {name} in {folder}.")
+            assert response.status_code == 202, response.text
+            whole[response.json()["doc_id"]] = (name, f"Of {name} in {folder}.")
     assert len(whole) == 4
     for doc_id, (name, text) in whole.items():
         for caller in ("owner", "public only", "administrator"):
@@ -369,38 +371,38 @@ def ticket_made(world: AccessCorpus) -> None:
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     for filename in ("later.txt", f"../{owner_folder}/later.txt", f"..%2f{owner_folder}%2flater.txt"):
         body = {"filename": filename, "folder": f"../{owner_folder}"}
-        made = world.caller("public only").post("/documents/uploads", json=body)
-        assert made.status_code == 201, made.text
-        assert f"/uploads/{own}/" in made.json()["url"]
+        response = world.caller("public only").post("/documents/uploads", json=body)
+        assert response.status_code == 201, response.text
+        assert f"/uploads/{own}/" in response.json()["url"]
         # Nothing was uploaded, so the document doesn't exist yet, not even for the caller.
-        assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
+        assert world.caller("public only").get(f"/documents/{response.json()['doc_id']}").status_code == 404
 
 
 def imported_nothing(world: AccessCorpus) -> None:
     """Check that the app imports no web page while this feature is disabled, which is the default."""
     for name in PEOPLE:
         for url in ("http://127.0.0.1/", "https://example.org/"):
-            made = world.caller(name).post("/documents/import", json={"url": url})
-            assert made.status_code == 403, made.text
+            response = world.caller(name).post("/documents/import", json={"url": url})
+            assert response.status_code == 403, response.text
 
 
-def known(world: AccessCorpus) -> None:
+def check_identity(world: AccessCorpus) -> None:
     """Check that the response identifies the caller and contains no other person's identity."""
     for name, person in PEOPLE.items():
-        told = world.caller(name).get("/me").json()
-        assert (told["user_id"], told["group_count"]) == (person.user_id, len(person.groups)), name
-        assert told["is_administrator"] == ("admin" in person.roles), name
-        assert (told["department"], told["org_id"]) == (person.department, person.org_id), name
+        identity = world.caller(name).get("/me").json()
+        assert (identity["user_id"], identity["group_count"]) == (person.user_id, len(person.groups)), name
+        assert identity["is_administrator"] == ("admin" in person.roles), name
+        assert (identity["department"], identity["org_id"]) == (person.department, person.org_id), name
 
 
 def offered(world: AccessCorpus) -> None:
     """Check that the audiences offered to the caller contain no groups of other people."""
     for name, person in PEOPLE.items():
-        told = world.caller(name).get("/me/audiences").json()["audiences"]
+        audiences = world.caller(name).get("/me/audiences").json()["audiences"]
         expected = {person.user_id, *person.groups, "*"}
         expected |= {person.department} if person.department else set()
         expected |= {f"org:{person.org_id}"} if person.org_id else set()
-        assert {one["principal"] for one in told} == expected, name
+        assert {one["principal"] for one in audiences} == expected, name
 
 
 CHANGE = {"title": "taken over"}
@@ -413,10 +415,10 @@ ROUTES: Mapping[str, Probe] = {
     "GET openapi.json": for_everybody("/openapi.json"),
     "GET docs": for_everybody("/docs"),
     "GET site": for_everybody("/site"),
-    "GET me": known,
+    "GET me": check_identity,
     "GET me/audiences": offered,
     "GET docs/{asset}": for_everybody("/docs/start.js"),
-    "POST chat": asked,
+    "POST chat": check_chat,
     "POST search": searched,
     "GET search": searched_by_address,
     "POST mcp": assisted,

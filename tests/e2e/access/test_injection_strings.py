@@ -68,9 +68,9 @@ def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
         method, _, path = route.partition(" ")
         if "{" not in path or path.endswith("/events"):
             continue
-        for kept in (False, True):  # True replaces only the ids after a well-formed first id
-            hostile = path.replace("{doc_id}", ABSENT) if kept else path
-            if "{" not in hostile or (kept and hostile == path):
+        for keeps_first_id in (False, True):  # True replaces only the ids after a well-formed first id
+            hostile = path.replace("{doc_id}", ABSENT) if keeps_first_id else path
+            if "{" not in hostile or (keeps_first_id and hostile == path):
                 continue
             filled = "/".join(
                 in_a_path(text) if part.startswith("{") else part for part in hostile.split("/")

@@ -51,14 +51,14 @@ def opened(world: AccessCorpus, tmp_path_factory: pytest.TempPathFactory) -> Bef
     run = world.ask(reader, question=QUESTION)
     assert MARK in run["answer"]["text"]
     assert run["answer"]["figures"][0]["image_url"]
-    made = reader.post("/summaries", json={"doc_ids": [doc_id]}, headers={"Prefer": "wait=60"}).json()
-    path = f"/summaries/{made['summary_id']}"
+    summary = reader.post("/summaries", json={"doc_ids": [doc_id]}, headers={"Prefer": "wait=60"}).json()
+    path = f"/summaries/{summary['summary_id']}"
     eventually(lambda: reader.get(path).json()["status"] == "completed")
     assert MARK in reader.get(path).text
     eventually(lambda: MARK in reader.get("/memory").text)
-    hits = found(reader)
+    hits = find_hits(reader)
     assert hits
-    return Before(doc_id, run, made["summary_id"], [hit["block_id"] for hit in hits])
+    return Before(doc_id, run, summary["summary_id"], [hit["block_id"] for hit in hits])
 
 
 @pytest.fixture(scope="module")
@@ -79,25 +79,25 @@ def lathe_pdf(folder: Path) -> bytes:
 
 
 def upload(world: AccessCorpus, content: bytes) -> str:
-    sent = world.caller("owner").post(
+    response = world.caller("owner").post(
         "/documents",
         data={"acl": PEOPLE[READER].user_id},
         files={"file": (f"lathe-{MARK}.pdf", content)},
     )
-    assert sent.status_code == 202, sent.text
-    doc_id = str(sent.json()["doc_id"])
+    assert response.status_code == 202, response.text
+    doc_id = str(response.json()["doc_id"])
     eventually(lambda: world.caller("owner").get(f"/documents/{doc_id}").json()["status"] == "ready")
     return doc_id
 
 
-def found(caller: httpx.Client) -> list[dict[str, Any]]:
+def find_hits(caller: httpx.Client) -> list[dict[str, Any]]:
     hits = caller.post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
     return [hit for hit in hits if MARK in hit["filename"]]
 
 
 def test_the_next_search_and_the_next_list_do_not_find_it(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
-    assert found(reader) == []
+    assert find_hits(reader) == []
     assert MARK not in reader.get("/documents").text
     aimed = {"query": MARK, "filters": {"doc_id": before.doc_id}}
     assert reader.post("/search", json=aimed).json()["result_count"] == 0
@@ -108,9 +108,9 @@ def test_the_document_its_file_and_its_pictures_are_not_there(world: AccessCorpu
     for path in ("", "/content"):
         assert reader.get(f"/documents/{before.doc_id}{path}").status_code == 404
     assert reader.get(before.figure).status_code == 404
-    known = {"If-None-Match": world.caller("owner").get(before.figure).headers["etag"]}
-    assert reader.get(before.figure, headers=known).status_code == 404
-    assert world.caller("owner").get(before.figure, headers=known).status_code == 304
+    headers = {"If-None-Match": world.caller("owner").get(before.figure).headers["etag"]}
+    assert reader.get(before.figure, headers=headers).status_code == 404
+    assert world.caller("owner").get(before.figure, headers=headers).status_code == 304
 
 
 def test_links_of_a_stored_answer_are_refused_and_its_pictures_not_signed(
@@ -143,8 +143,8 @@ def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: AccessCorpus, 
     path = f"/summaries/{before.summary_id}"
     assert reader.get(path).status_code == 200
     assert MARK not in reader.get(path).text
-    made = reader.post("/summaries", json={"doc_ids": [before.doc_id]}).json()
-    again = f"/summaries/{made['summary_id']}"
+    summary = reader.post("/summaries", json={"doc_ids": [before.doc_id]}).json()
+    again = f"/summaries/{summary['summary_id']}"
     eventually(lambda: reader.get(again).json()["status"] == "failed")
     assert MARK not in reader.get(again).text
 
@@ -157,9 +157,9 @@ def test_memory_keeps_the_question_and_not_the_answer(world: AccessCorpus, befor
 
 def test_live_status_tells_nothing_of_it(world: AccessCorpus, before: Before) -> None:
     hour_ago = int((time.time() - 3600) * 1_000_000)
-    for name, told in ((READER, False), ("owner", True)):
+    for name, is_visible in ((READER, False), ("owner", True)):
         events = events_of(world.caller(name), "/documents/events", after=hour_ago)
-        assert (before.doc_id in [event["doc_id"] for event in events]) == told
+        assert (before.doc_id in [event["doc_id"] for event in events]) == is_visible
 
 
 async def test_no_tool_gives_it(before: Before, services: Services) -> None:
@@ -188,12 +188,12 @@ def test_it_is_open_again_as_soon_as_its_owner_says_so(world: AccessCorpus, befo
     opened = world.caller("owner").put(f"{path}/access", json={"acl": [PEOPLE[READER].user_id]})
     assert opened.status_code == 200
     assert reader.get(f"{path}/content").status_code == 200
-    assert found(reader)
+    assert find_hits(reader)
     assert world.caller("owner").put(f"{path}/access", json={"acl": ["another"]}).status_code == 200
     assert reader.get(f"{path}/content").status_code == 404
-    assert found(reader) == []
+    assert find_hits(reader) == []
 
 
 def test_only_the_owner_sees_who_may_read(world: AccessCorpus, before: Before) -> None:
-    shown = world.caller("owner").get(f"/documents/{before.doc_id}").json()
-    assert (shown["owner_id"], shown["acl"]) == ("olga", ["another", "olga"])
+    document = world.caller("owner").get(f"/documents/{before.doc_id}").json()
+    assert (document["owner_id"], document["acl"]) == ("olga", ["another", "olga"])

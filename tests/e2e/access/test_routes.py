@@ -60,7 +60,7 @@ def test_without_identity_there_is_nothing(world: AccessCorpus, headers: dict[st
     with world.client(headers) as nobody:
         for route in set(routes_of_the_app()) - WITHOUT_IDENTITY:
             method, _, path = route.partition(" ")
-            filled = re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], ABSENT), path)
+            filled = re.sub(r"\{(\w+)\}", lambda placeholder: ids.get(placeholder[1], ABSENT), path)
             answer = nobody.request(method, f"/{filled}", json={})
             assert answer.status_code == 401, (route, answer.text)
             body = answer.json()

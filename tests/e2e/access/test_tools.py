@@ -28,11 +28,11 @@ async def test_only_its_owner_reads_a_file_and_only_in_its_conversation(
         for thread_id in ("", "another", world.thread_id):
             reader = in_thread(person.context, thread_id)
             search = bound_tool("rag_semantic_search", services, reader)
-            found = await search.execute(query=QUESTION, top_k=50)
+            hits = await search.execute(query=QUESTION, top_k=50)
             listed = await bound_tool("rag_list_documents", services, reader).execute(limit=100)
             read = await bound_tool("read_pages", services, reader).execute(doc_id=doc_id, last=10)
             is_own = (name, thread_id) == ("owner", world.thread_id)
-            assert [mark in str(one) for one in (found, listed, read)] == [is_own] * 3, (name, thread_id)
+            assert [mark in str(one) for one in (hits, listed, read)] == [is_own] * 3, (name, thread_id)
 
 
 def test_a_question_in_its_conversation_cites_a_file(world: AccessCorpus) -> None:
@@ -44,10 +44,10 @@ def test_a_question_in_its_conversation_cites_a_file(world: AccessCorpus) -> Non
     path = cited[0].removeprefix("/api").partition("#")[0]
     opened = {name: world.caller(name).get(path).status_code for name in ("owner", "administrator")}
     assert opened == {"owner": 200, "administrator": 404}
-    asked = {"model": "groundwork", "messages": [{"role": "user", "content": QUESTION}]}
+    body = {"model": "groundwork", "messages": [{"role": "user", "content": QUESTION}]}
     elsewhere = (
         world.ask(caller, **aimed)["answer"],
-        caller.post("/v1/chat/completions", json=asked).json(),
+        caller.post("/v1/chat/completions", json=body).json(),
         tool_result(world, "owner", "ask", question=QUESTION, thread_id=world.thread_id, **aimed),
     )
     assert [doc_id in str(answer) for answer in elsewhere] == [False] * 3

@@ -27,15 +27,15 @@ async def call(services: Services, person: Person, tool: str, **arguments: Any) 
     return result
 
 
-def keys(world: AccessCorpus, found: list[dict[str, Any]]) -> set[str]:
-    known = {world.doc_id(key): key for key in PAPERS}
-    return {known[one["doc_id"]] for one in found if one["doc_id"] in known}
+def keys(world: AccessCorpus, rows: list[dict[str, Any]]) -> set[str]:
+    keys_by_id = {world.doc_id(key): key for key in PAPERS}
+    return {keys_by_id[one["doc_id"]] for one in rows if one["doc_id"] in keys_by_id}
 
 
 async def searches(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
-    found = await call(services, person, "rag_semantic_search", query=QUESTION, top_k=50)
-    assert keys(world, found["results"]) == readable(person), name
+    result = await call(services, person, "rag_semantic_search", query=QUESTION, top_k=50)
+    assert keys(world, result["results"]) == readable(person), name
     aimed = [world.doc_id(paper.key) for paper in foreign(person)]
     nothing = await call(services, person, "rag_semantic_search", query="zq", filters={"doc_id": aimed})
     assert nothing == {"success": True, "results": [], "result_count": 0}
@@ -90,8 +90,8 @@ async def views(world: AccessCorpus, services: Services, name: str) -> None:
 
 async def looks_up(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
-    found = await call(services, person, "rag_metadata_search", query="turbine", limit=100)
-    assert keys(world, found["documents"]) == readable(person), name
+    result = await call(services, person, "rag_metadata_search", query="turbine", limit=100)
+    assert keys(world, result["documents"]) == readable(person), name
     marks = " ".join(paper.mark for paper in foreign(person))
     aimed = await call(services, person, "rag_metadata_search", query=marks, limit=100)
     assert keys(world, aimed["documents"]) <= readable(person)
@@ -119,7 +119,7 @@ async def judges(world: AccessCorpus, services: Services, name: str, tool: str) 
     )
     assert result["success"], result
     assert keys(world, result["results"]) <= readable(person), name
-    assert {found["block_id"] for found in result["results"]} <= set(theirs), name
+    assert {hit["block_id"] for hit in result["results"]} <= set(theirs), name
     assert result.get("graded_count", len(theirs)) == len(theirs), name
 
 
@@ -134,8 +134,8 @@ async def grades(world: AccessCorpus, services: Services, name: str) -> None:
 async def recalls(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     result = await call(services, person, "recall_memory", query=QUESTION)
-    found = {memory["memory_id"] for memory in result["memories"]}
-    keeps_to_own_runs(world, name, found)
+    run_ids = {memory["memory_id"] for memory in result["memories"]}
+    keeps_to_own_runs(world, name, run_ids)
 
 
 async def lists_tables(world: AccessCorpus, services: Services, name: str) -> None:
@@ -169,8 +169,8 @@ async def runs_sql(world: AccessCorpus, services: Services, name: str) -> None:
 
 async def asks_tables(world: AccessCorpus, services: Services, name: str) -> None:
     await queries_a_table(world, services, name, "query_structured_data", question=QUESTION)
-    found = await call(services, PEOPLE[name], "query_structured_data", question=QUESTION)
-    assert not found["success"]  # the local model can't write SQL
+    result = await call(services, PEOPLE[name], "query_structured_data", question=QUESTION)
+    assert not result["success"]  # the local model can't write SQL
 
 
 async def leaks_nothing(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
@@ -186,8 +186,8 @@ async def writes_files(world: AccessCorpus, services: Services, name: str) -> No
     off = await call(services, PEOPLE[name], "file_write", path="notes.md", text=name)
     assert off["type"] == "ConfigurationError"
     on = with_workspaces(services)
-    written = await call(on, PEOPLE[name], "file_write", path="notes.md", text=name, mode="replace")
-    assert written["success"], written
+    result = await call(on, PEOPLE[name], "file_write", path="notes.md", text=name, mode="replace")
+    assert result["success"], result
     read = await call(on, PEOPLE[name], "file_read", path="notes.md")
     assert read["text"] == name
 

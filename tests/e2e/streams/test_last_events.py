@@ -21,8 +21,8 @@ def test_at_the_moment_of_complete_the_answer_can_be_read(stack: LocalStack) -> 
             if b"event: complete\n" in received and received.endswith(b"\n\n"):
                 status, run = call(stack, "GET", f"/api/runs/{run_id}")
                 break
-        told = json.loads(frames_of(received)[-1].split(b"\ndata: ")[1])
+        complete_event = json.loads(frames_of(received)[-1].split(b"\ndata: ")[1])
         assert (status, run["status"]) == (200, "completed")
         # The run shows figures by signed URLs, which open without authentication.
-        texts = [re.sub(r"(?<=\]\()[^)]+", "figure", one["answer"]["text"]) for one in (run, told)]
+        texts = [re.sub(r"(?<=\]\()[^)]+", "figure", one["answer"]["text"]) for one in (run, complete_event)]
         assert texts[0] == texts[1]

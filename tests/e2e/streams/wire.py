@@ -25,9 +25,9 @@ def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
     """Ask a question without reading its events, and return the run's id."""
     with _answered(
         stack, "POST", "/api/chat", user, {"question": question}, {"Prefer": "respond-async"}
-    ) as told:
-        assert told.status == 202, told.read()
-        return str(json.loads(told.read())["run_id"])
+    ) as response:
+        assert response.status == 202, response.read()
+        return str(json.loads(response.read())["run_id"])
 
 
 def pieces(stack: LocalStack, path: str, after: object = None, user: SampleUser = ANNA) -> Iterator[bytes]:
@@ -72,8 +72,8 @@ def call(stack: LocalStack, method: str, path: str) -> tuple[int, dict[str, Any]
 
 def frames_of(received: bytes) -> list[bytes]:
     """Return the complete frames of a stream, without comments and incomplete frames."""
-    found = received.split(b"\n\n")[:-1]
-    return [frame + b"\n\n" for frame in found if not frame.startswith(b":")]
+    frames = received.split(b"\n\n")[:-1]
+    return [frame + b"\n\n" for frame in frames if not frame.startswith(b":")]
 
 
 def number_of(frame: bytes) -> int:
@@ -135,8 +135,14 @@ class Cutter:
 def _answered(
     stack: LocalStack, method: str, path: str, user: SampleUser, body: object, headers: dict[str, str]
 ) -> Iterator[http.client.HTTPResponse]:
-    sent = {"Authorization": f"Bearer {stack.token(user)}", "Content-Type": "application/json", **headers}
+    request_headers = {
+        "Authorization": f"Bearer {stack.token(user)}",
+        "Content-Type": "application/json",
+        **headers,
+    }
     connection = http.client.HTTPConnection("127.0.0.1", stack.ports.http, timeout=SILENCE_S)
     with contextlib.closing(connection):
-        connection.request(method, path, body=None if body is None else json.dumps(body), headers=sent)
+        connection.request(
+            method, path, body=None if body is None else json.dumps(body), headers=request_headers
+        )
         yield connection.getresponse()

@@ -49,9 +49,9 @@ def ask(stack: LocalStack, question: str) -> Followed:
 
 def decision_of(followed: Followed) -> dict[str, Any]:
     """Return the run's only delegation decision, as its readers see it."""
-    told = statuses(followed, "delegation")
-    assert len(told) == 1, told
-    return told[0]
+    decisions = statuses(followed, "delegation")
+    assert len(decisions) == 1, decisions
+    return decisions[0]
 
 
 def statuses(followed: Followed, state: str) -> list[dict[str, Any]]:
@@ -69,9 +69,9 @@ def answer_of(followed: Followed) -> dict[str, Any]:
 
 def run_of(stack: LocalStack, followed: Followed) -> dict[str, Any]:
     """Return the run as the API shows it to its owner after its end."""
-    status, told = caller_of(stack).call("GET", f"/api/runs/{followed.run_id}")
+    status, body = caller_of(stack).call("GET", f"/api/runs/{followed.run_id}")
     assert status == 200
-    run: dict[str, Any] = told
+    run: dict[str, Any] = body
     return run
 
 

@@ -47,11 +47,11 @@ def files_of(answer: dict[str, Any]) -> set[str]:
 
 def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dict[str, Any]:
     """Check the event, the children and the views of a successful delegation, and return the answer."""
-    told = decision_of(followed)
-    assert (told["event"], told["request_id"]) == ("delegation_policy_decision", followed.run_id)
-    assert (told["decision"], told["selected_profile"]) == ("delegate", profile)
-    assert 0 < told["latency_budget_ms"] <= 30_000
-    assert 0 < told["token_budget"] <= 30_000
+    decision = decision_of(followed)
+    assert (decision["event"], decision["request_id"]) == ("delegation_policy_decision", followed.run_id)
+    assert (decision["decision"], decision["selected_profile"]) == ("delegate", profile)
+    assert 0 < decision["latency_budget_ms"] <= 30_000
+    assert 0 < decision["token_budget"] <= 30_000
     answer = answer_of(followed)
     views = answer["sub_agents"]
     assert {(view["profile"], view["status"]) for view in views} == {(profile, "done")}
@@ -75,10 +75,14 @@ def children_of(stack: LocalStack, followed: Followed) -> Any:
 
 def assert_not_delegated(stack: LocalStack, followed: Followed, reason: str) -> dict[str, Any]:
     """Check that a question started no sub-agent for the given reason, and return its answer."""
-    told = decision_of(followed)
-    assert told["decision"] == "no_delegate"
-    assert reason in told["reason_codes"]
-    assert (told["selected_profile"], told["latency_budget_ms"], told["token_budget"]) == (None, 0, 0)
+    decision = decision_of(followed)
+    assert decision["decision"] == "no_delegate"
+    assert reason in decision["reason_codes"]
+    assert (decision["selected_profile"], decision["latency_budget_ms"], decision["token_budget"]) == (
+        None,
+        0,
+        0,
+    )
     assert children_of(stack, followed) == []
     assert not statuses(followed, "sub_agent")
     answer = answer_of(followed)
@@ -130,9 +134,11 @@ def test_ambiguous_evidence_is_a_reason_to_delegate_that_the_model_may_follow(st
     with configured(stack, CHAT_MODEL=f"{MODEL}@delegate") as running:
         followed = ask(running, AMBIGUOUS)
         children = children_of(running, followed)
-    advised, called = (set(told["reason_codes"]) for told in statuses(followed, "delegation"))
-    assert advised & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
-    assert "MODEL_REQUESTED" in called
+    policy_reasons, model_reasons = (
+        set(decision["reason_codes"]) for decision in statuses(followed, "delegation")
+    )
+    assert policy_reasons & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
+    assert "MODEL_REQUESTED" in model_reasons
     assert [view["profile"] for view in answer_of(followed)["sub_agents"]] == ["evidence_builder"]
     assert len(children) == 1
 
@@ -155,9 +161,9 @@ def test_a_disallowed_tool_is_never_in_the_scope_of_a_sub_agent(stack: LocalStac
     }
     with configured(stack, **restricted) as running:
         followed = ask(running, COMPARISON)
-        told = decision_of(followed)
-        assert told["decision"] == "delegate"
-        assert "TOOLS_RESTRICTED" in told["reason_codes"]
+        decision = decision_of(followed)
+        assert decision["decision"] == "delegate"
+        assert "TOOLS_RESTRICTED" in decision["reason_codes"]
         tasks = tasks_of(running, followed.run_id)
     assert [task["tools"] for task in tasks] == [["retrieve_documents"]]
     used = {use["tool"] for view in answer_of(followed)["sub_agents"] for use in view["tool_calls"]}

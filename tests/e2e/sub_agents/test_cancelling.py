@@ -34,10 +34,10 @@ class Impatient:
             assert status == 200
 
     def run(self) -> dict[str, Any]:
-        status, told = self._caller.call("GET", f"/api/runs/{self.run_id}")
+        status, body = self._caller.call("GET", f"/api/runs/{self.run_id}")
         assert status == 200
-        found: dict[str, Any] = told
-        return found
+        run: dict[str, Any] = body
+        return run
 
 
 def test_cancelling_ends_sub_agents_at_work_and_deleting_leaves_none_of_their_words(
@@ -55,8 +55,8 @@ def test_cancelling_ends_sub_agents_at_work_and_deleting_leaves_none_of_their_wo
         assert ends, "no sub-agent was at work"
         assert all(end is not None and end < 0 for end in ends), ends
         assert [view["status"] for view in reader.run()["sub_agents"]] == ["failed"]
-        kept = _blobs(running, reader.run_id)
-        assert f"runs/{reader.run_id}/" in kept[0]
+        blob_names = _blobs(running, reader.run_id)
+        assert f"runs/{reader.run_id}/" in blob_names[0]
         assert caller.call("DELETE", f"/api/threads/{reader.thread_id}")[0] in (200, 202, 204)
         _wait_until_only_names_are_left(running, reader.run_id)
 

@@ -20,10 +20,10 @@ FAILURES = 10  # the circuit breaker opens only after at least this many outcome
 def measured(stack: LocalStack) -> dict[str, Any]:
     """Return an administrator's metrics of the last hour."""
     token = mint_token(ANNA, stack.secrets.token_secret, roles=("admin",))
-    status, told = Caller(lambda: stack.ports.http, token).call("GET", "/api/metrics/subagents?hours=1")
-    assert status == 200, told
-    assert isinstance(told, dict)
-    return told
+    status, metrics = Caller(lambda: stack.ports.http, token).call("GET", "/api/metrics/subagents?hours=1")
+    assert status == 200, metrics
+    assert isinstance(metrics, dict)
+    return metrics
 
 
 def measured_at_last(stack: LocalStack, decisions: int) -> dict[str, Any]:
@@ -31,15 +31,15 @@ def measured_at_last(stack: LocalStack, decisions: int) -> dict[str, Any]:
     delay.
     """
 
-    def told() -> dict[str, Any] | None:
+    def read_metrics() -> dict[str, Any] | None:
         metrics = measured(stack)
         return metrics if metrics["decisions"] >= decisions else None
 
-    return eventually(told)
+    return eventually(read_metrics)
 
 
-def of_reader(told: dict[str, Any], name: str) -> int:
-    return sum(profile[name] for profile in told["profiles"] if profile["profile"] == "doc_reader")
+def of_reader(metrics: dict[str, Any], name: str) -> int:
+    return sum(profile[name] for profile in metrics["profiles"] if profile["profile"] == "doc_reader")
 
 
 def test_after_failures_the_circuit_opens_and_answers_do_without(stack: LocalStack) -> None:

@@ -68,14 +68,16 @@ def struck_runs(stack: LocalStack, kills: int) -> list[Followed]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in range(kills):
             at_work = threading.Event()
-            asked = [pool.submit(watched, caller, one, at_work) for one in chance.sample(QUESTIONS, AT_ONCE)]
+            futures = [
+                pool.submit(watched, caller, one, at_work) for one in chance.sample(QUESTIONS, AT_ONCE)
+            ]
             assert striker.strike(at_work), "no sub-agent came to work"
-            runs += ended(asked)
+            runs += results_of(futures)
     return runs
 
 
-def ended(asked: list["Future[Followed]"]) -> list[Followed]:
-    return [one.result() for one in asked]
+def results_of(futures: list["Future[Followed]"]) -> list[Followed]:
+    return [one.result() for one in futures]
 
 
 def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answer(stack: LocalStack) -> None:
@@ -104,6 +106,6 @@ def check(stack: LocalStack, instances: Instances, run: Followed) -> None:
     children = instances.wait_until_settled(run.run_id)
     assert not any(child.outlived for child in children)
     assert not instances.is_open(run.run_id)
-    told = [view["child_id"] for view in answer["sub_agents"]]
-    assert len(told) == len(set(told))
-    assert set(told) <= {child.child_id for child in children}
+    child_ids = [view["child_id"] for view in answer["sub_agents"]]
+    assert len(child_ids) == len(set(child_ids))
+    assert set(child_ids) <= {child.child_id for child in children}

@@ -23,7 +23,7 @@ class BrowserError(AssertionError):
 
 def find_chromium() -> str | None:
     """Return the path of this machine's browser, or None."""
-    return next((found for name in _NAMES if (found := shutil.which(name))), None)
+    return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
 class Browser:
@@ -62,25 +62,25 @@ class Browser:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def do(self, command: str, *, within_s: float = PATIENCE_S, **given: Any) -> Any:
+    def do(self, command: str, *, within_s: float = PATIENCE_S, **arguments: Any) -> Any:
         """Run a command of browser.cjs and return its result.
 
         Raises:
             BrowserError: The command failed, or the page did not allow it in time.
         """
-        asked = {"command": command, "timeout": within_s * 1000, **given}
-        answer = self._ask(asked)
+        request = {"command": command, "timeout": within_s * 1000, **arguments}
+        answer = self._ask(request)
         if "error" in answer:
             PICTURES.mkdir(parents=True, exist_ok=True)
             self._failures += 1
-            shown = PICTURES / f"failed-{self._failures}.png"
-            self._ask({"command": "screenshot", "page": given.get("page"), "path": str(shown)})
-            raise BrowserError(f"{answer['error']}\nThe page at that moment: {shown}")
+            screenshot = PICTURES / f"failed-{self._failures}.png"
+            self._ask({"command": "screenshot", "page": arguments.get("page"), "path": str(screenshot)})
+            raise BrowserError(f"{answer['error']}\nThe page at that moment: {screenshot}")
         return answer["value"]
 
-    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         return self._read()
 

@@ -23,11 +23,11 @@ def bring_papers(stack: LocalStack, folder: Path) -> None:
     """Upload all documents, and wait until they are ready."""
     papers = {"works.pdf": (ANNA, _works(folder)), "barrels.csv": (ANNA, BARRELS)}
     for owner in (ANNA, BEN):
-        said = f"The night rota of the hall in Ludlow is kept by {ROTA_SAYS[owner.user_id]}."
-        papers[f"rota-{owner.user_id}.md"] = owner, _page("Night rota", said)
+        sentence = f"The night rota of the hall in Ludlow is kept by {ROTA_SAYS[owner.user_id]}."
+        papers[f"rota-{owner.user_id}.md"] = owner, _page("Night rota", sentence)
     for year, litres in PRESS_SAYS.items():
-        said = f"The total output of the cider press in Ludlow was {litres} in {year}."
-        papers[f"press-report-{year}.md"] = ANNA, _page(f"Press report {year}", said)
+        sentence = f"The total output of the cider press in Ludlow was {litres} in {year}."
+        papers[f"press-report-{year}.md"] = ANNA, _page(f"Press report {year}", sentence)
     for name, (owner, content) in papers.items():
         drop(stack, name, content, owner.user_id)
     for name, (owner, _) in papers.items():
@@ -37,8 +37,8 @@ def bring_papers(stack: LocalStack, folder: Path) -> None:
 def agents_of_anna(folder: Path) -> Path:
     """Return a folder with the sample agents, in which the agent of a department belongs to Anna."""
     for path in sorted(Path("samples/agents").glob("*.agent.md")):
-        said = path.read_text(encoding="utf-8").replace("[engineering]", f"[{ANNA.user_id}]")
-        (folder / path.name).write_text(said, encoding="utf-8")
+        text = path.read_text(encoding="utf-8").replace("[engineering]", f"[{ANNA.user_id}]")
+        (folder / path.name).write_text(text, encoding="utf-8")
     return folder
 
 

@@ -74,7 +74,7 @@ class Playground:
         self.incoming.__exit__()
         self.outgoing.__exit__()
 
-    def sent(self) -> list[dict[str, Any]]:
+    def activities(self) -> list[dict[str, Any]]:
         """Return the activities that the Playground sent to the app, in order."""
         return [exchange.body for exchange in self.incoming.exchanges]
 
@@ -144,8 +144,8 @@ class Chat:
 
 
 def _port_in(log: Path) -> str | None:
-    said = log.read_text(errors="replace").partition("Listening on ")[2]
-    return said.partition("\n")[0] if "\n" in said else None
+    tail = log.read_text(errors="replace").partition("Listening on ")[2]
+    return tail.partition("\n")[0] if "\n" in tail else None
 
 
 def _configuration(user: SampleUser) -> dict[str, Any]:
@@ -168,13 +168,13 @@ def _configuration(user: SampleUser) -> dict[str, Any]:
 
 
 def _person(object_id: str, name: str) -> dict[str, str]:
-    given, _, surname = name.partition(" ")
+    given_name, _, surname = name.partition(" ")
     return {
         "id": f"29:{object_id}",
         "name": name,
         "userPrincipleName": f"{object_id}@fernhill.example",
         "aadObjectId": object_id,
-        "givenName": given,
+        "givenName": given_name,
         "surname": surname,
         "email": f"{object_id}@fernhill.example",
     }

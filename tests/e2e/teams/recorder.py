@@ -40,8 +40,12 @@ class Recorder(HttpServer):
         """Forward a request to the target, record both sides, and return the response."""
         at = time.monotonic()
         method, path, body = request.method, request.target, request.body
-        sent = {name: value for name, value in request.headers.items() if name.lower() in _FORWARDED}
-        response = httpx.request(method, self.target + path, headers=sent, content=body, timeout=_TIMEOUT_S)
+        request_headers = {
+            name: value for name, value in request.headers.items() if name.lower() in _FORWARDED
+        }
+        response = httpx.request(
+            method, self.target + path, headers=request_headers, content=body, timeout=_TIMEOUT_S
+        )
         content = response.content
         self.exchanges.append(
             Exchange(at, method, path, _json_of(body), response.status_code, _json_of(content))

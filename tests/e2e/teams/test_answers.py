@@ -67,13 +67,13 @@ def check_sources(final: dict[str, Any], web: httpx.Client, anna: Chat) -> None:
     """Check that each source leads to the app's own page, which opens for its readers."""
     (message,) = [one for one in final["entities"] if one["type"] == "https://schema.org/Message"]
     assert message["additionalType"] == ["AIGeneratedContent"]
-    shown = [claim["appearance"] for claim in message["citation"]]
-    assert [one["name"] for one in shown if not one["name"].startswith("works.pdf")] == []
-    for one in shown:
+    sources = [claim["appearance"] for claim in message["citation"]]
+    assert [one["name"] for one in sources if not one["name"].startswith("works.pdf")] == []
+    for one in sources:
         assert one["url"].startswith(f"{web.base_url}/documents/".replace("//documents", "/documents"))
         assert web.get(one["url"]).status_code == 200
         assert httpx.get(one["url"], timeout=60).status_code == 401
-    assert any(KILN[:30] in one["abstract"] for one in shown)
+    assert any(KILN[:30] in one["abstract"] for one in sources)
 
 
 def test_the_same_conversation_is_in_the_web_page_and_thumbs_are_stored_with_the_run(
@@ -87,8 +87,8 @@ def test_the_same_conversation_is_in_the_web_page_and_thumbs_are_stored_with_the
     thread = web.get("/threads").json()["threads"][0]
 
     def rated() -> list[Any]:
-        said = web.get(f"/threads/{thread['thread_id']}/messages").json()["messages"]
-        return [message["feedback"] for message in said if message.get("feedback")]
+        messages = web.get(f"/threads/{thread['thread_id']}/messages").json()["messages"]
+        return [message["feedback"] for message in messages if message.get("feedback")]
 
     (feedback,) = eventually(rated)
     assert (feedback["thumb"], feedback["comment"]) == ("up", "The chart was what I needed.")
@@ -110,7 +110,7 @@ def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
     assert everything
     # Whole words only, because message ids are long numbers that may contain any four digits.
     whole = [re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])") for word in words]
-    assert not [sent for sent in everything if any(word.search(sent) for word in whole)]
+    assert not [body for body in everything if any(word.search(body) for word in whole)]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_a_room_is_told_only_what_everybody_may_read(anna: Chat) -> None:
     anna.say("How many characters must new passwords have at least?", mentioning=True)
     anna.see("14 characters")
     anna.picture("room")
-    sent = anna.playground.answers()[since:]
+    exchanges = anna.playground.answers()[since:]
     assert [
-        one.body["type"] for one in sent if one.body["type"] == "typing" and one.body.get("entities")
+        one.body["type"] for one in exchanges if one.body["type"] == "typing" and one.body.get("entities")
     ] == []
     assert_nothing_of(anna, since, ("1180", "works.pdf"))

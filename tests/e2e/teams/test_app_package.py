@@ -16,9 +16,9 @@ APP_ID = "11111111-2222-4333-8444-555555555555"
 
 def build(out: Path, *more: str, app_id: str = APP_ID) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scripts.teams_package", "--app-id", app_id]
-    asked = ["--host", "answers.contoso.com", "--out", str(out), *more]
+    arguments = ["--host", "answers.contoso.com", "--out", str(out), *more]
     return subprocess.run(
-        [*command, *asked], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
 
 

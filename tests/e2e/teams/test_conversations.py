@@ -41,11 +41,13 @@ def test_a_question_back_is_answered(app: App, anna: Chat) -> None:
 def test_what_is_delivered_again_is_answered_once(app: App, anna: Chat) -> None:
     anna.say(KILN_QUESTION)
     anna.see(KILN)
-    sent = [one for one in anna.playground.incoming.exchanges if one.body.get("text") == KILN_QUESTION][-1]
+    exchange = [one for one in anna.playground.incoming.exchanges if one.body.get("text") == KILN_QUESTION][
+        -1
+    ]
     answered = len(anna.bubbles())
     for _ in range(3):
-        again = httpx.post(f"{app.stack.base_url}/api/messages", json=sent.body, timeout=120)
-        assert again.status_code == sent.status == 202
+        again = httpx.post(f"{app.stack.base_url}/api/messages", json=exchange.body, timeout=120)
+        assert again.status_code == exchange.status == 202
     anna.say("/sources")
     anna.see("Sources of the last answer:")
     chip = f'{BUBBLE}:has-text("Sources of the last answer:") .fai-Citation'
@@ -59,8 +61,8 @@ def test_an_answer_that_takes_long_is_promised_and_comes_by_itself(slow: App, an
     anna.see("write here when it's done")
     anna.see(KILN)
     anna.picture("proactive")
-    said = [text for text in anna.bubbles() if KILN in text]
-    assert len(said) == 1, said
+    answers = [text for text in anna.bubbles() if KILN in text]
+    assert len(answers) == 1, answers
 
 
 def test_an_error_is_told_without_internals(broken: App, anna: Chat) -> None:
@@ -68,7 +70,7 @@ def test_an_error_is_told_without_internals(broken: App, anna: Chat) -> None:
     anna.say(KILN_QUESTION)
     anna.see("cannot be reached right now")
     anna.picture("error")
-    sent = eventually(lambda: [str(one.body) for one in anna.playground.answers()[since:]])
+    bodies = eventually(lambda: [str(one.body) for one in anna.playground.answers()[since:]])
     internals = (
         "Traceback",
         "Error",
@@ -76,4 +78,4 @@ def test_an_error_is_told_without_internals(broken: App, anna: Chat) -> None:
         "not-the-key",
         "/shared/",
     )
-    assert not [word for word in internals for body in sent if word in body]
+    assert not [word for word in internals for body in bodies if word in body]

@@ -32,19 +32,19 @@ def make_drive() -> Iterator[str]:
 
 
 def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:
-    said = [sent for sent in chat.playground.sent() if sent["type"] == "message"][-1]
+    message = [activity for activity in chat.playground.activities() if activity["type"] == "message"][-1]
     content = {"downloadUrl": f"{drive}/{name}", "uniqueId": name, "fileType": Path(name).suffix[1:]}
     file = {"contentType": FILE, "contentUrl": f"{drive}/{name}", "name": name, "content": content}
-    dropped = {**said, "id": str(uuid.uuid4()), "text": "", "attachments": [file]}
-    taken = httpx.post(f"{app.stack.base_url}/api/messages", json=dropped, timeout=120)
-    assert taken.status_code == 202, taken.text
+    dropped = {**message, "id": str(uuid.uuid4()), "text": "", "attachments": [file]}
+    response = httpx.post(f"{app.stack.base_url}/api/messages", json=dropped, timeout=120)
+    assert response.status_code == 202, response.text
 
 
 def test_a_dropped_file_belongs_to_the_conversation_until_it_is_kept(
     app: App, anna: Chat, drive: str
 ) -> None:
     anna.say("/help")
-    eventually(lambda: "/help" in [sent.get("text") for sent in anna.playground.sent()])
+    eventually(lambda: "/help" in [activity.get("text") for activity in anna.playground.activities()])
     for name in FILES:
         drop_in_chat(anna, app, drive, name)
     anna.see("I cannot read no-document.pdf")

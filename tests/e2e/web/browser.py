@@ -63,18 +63,18 @@ class Watched:
     def axe(self) -> list[str]:
         """Return the violations of WCAG 2.2 AA that axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found: list[str] = self.page.evaluate(RUN_AXE, RULES)
-        return found
+        violations: list[str] = self.page.evaluate(RUN_AXE, RULES)
+        return violations
 
 
 def require_browser() -> str:
     """Return the path of Chromium. Without it, skip the test, or fail in CI, where it is always installed."""
-    found = find_chromium()
-    if found is None:
+    path = find_chromium()
+    if path is None:
         if os.environ.get("CI"):
             pytest.fail("Chromium is missing")
         pytest.skip("Chromium is not installed")
-    return found
+    return path
 
 
 @contextmanager

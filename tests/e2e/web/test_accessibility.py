@@ -95,23 +95,23 @@ STATES: tuple[Callable[[Page], None], ...] = (
 def test_every_state_is_accessible(
     stack: LocalStack, browser: Browser, report: Path, looks: tuple[Look, ...]
 ) -> None:
-    found: list[str] = []
+    faults: list[str] = []
     for scheme, width in looks:
         locale = "de-DE" if width == 768 else "en-GB"
         with opened(browser, stack.base_url, width=width, scheme=scheme, locale=locale) as watched:
-            found += _faults(watched, f"{scheme} {width}")
-    measure(report, axe_violations=len(found))
-    assert found == []
+            faults += _faults(watched, f"{scheme} {width}")
+    measure(report, axe_violations=len(faults))
+    assert faults == []
 
 
 def _faults(watched: Watched, where: str) -> list[str]:
-    found: list[str] = []
+    faults: list[str] = []
     for state in STATES:
         state(watched.page)
-        found += [f"{where}{state.__name__}: {one}" for one in watched.axe()]
+        faults += [f"{where}{state.__name__}: {one}" for one in watched.axe()]
         wide = watched.page.evaluate(IS_WIDE)
-        found += [f"{where}{state.__name__}: scrolls sideways"] if wide else []
-    return found
+        faults += [f"{where}{state.__name__}: scrolls sideways"] if wide else []
+    return faults
 
 
 def test_administrators_reports_are_accessible(stack: LocalStack, browser: Browser) -> None:

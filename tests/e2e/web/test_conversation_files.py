@@ -69,9 +69,9 @@ def test_a_file_is_asked_about_and_goes_with_its_conversation(
         assert "quetzal" not in listed.lower()
         page.reload()
         expect(page.locator(".files li")).to_have_count(2)
-        shown = page.locator(".files li", has_text="quetzal-notes.md")
+        item = page.locator(".files li", has_text="quetzal-notes.md")
         # Answers may quote the file now, so the page asks for confirmation.
-        shown.get_by_role("button").click()
+        item.get_by_role("button").click()
         dialog = page.locator("dialog[open]")
         expect(dialog).to_contain_text("quetzal-notes.md")
         assert watched.axe() == []

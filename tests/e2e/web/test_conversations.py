@@ -88,8 +88,8 @@ def test_how_it_was_answered_is_whole_after_a_reload(stack: LocalStack, browser:
         page.reload()
         page.click(".progress summary")
         expect(steps).to_have_text(before)
-        shown = page.inner_text(".plan")
-        assert not re.search(r"Nothing suggests|Tokens|Cost|\$|Turns", shown)
+        plan = page.inner_text(".plan")
+        assert not re.search(r"Nothing suggests|Tokens|Cost|\$|Turns", plan)
 
 
 def test_the_latest_question_is_edited_like_every_other(stack: LocalStack, browser: Browser) -> None:
@@ -161,9 +161,9 @@ def test_an_agent_is_chosen_beside_the_question(stack: LocalStack, browser: Brow
         assert watched.axe() == []
         menu.locator("button", has_text="librarian").click()
         expect(page.locator("#question")).to_be_focused()
-        with page.expect_request("**/api/chat") as sent:
+        with page.expect_request("**/api/chat") as request_info:
             ask(page, FACT)
-        assert (sent.value.post_data_json or {})["agent"] == "librarian"
+        assert (request_info.value.post_data_json or {})["agent"] == "librarian"
         answered(page)
 
 
@@ -183,11 +183,11 @@ def test_what_was_written_stays_when_an_answer_is_stopped(paced: LocalStack, bro
     with opened(browser, paced.base_url) as watched:
         page = watched.page
         ask(page, SUMMARY)
-        written = _some_text(page)
+        partial_answer = _some_text(page)
         page.click(".composer [aria-label=Stop]")
         answered(page, "cancelled")
         stopped = answer_text(page)
-        assert stopped.startswith(written[:100])
+        assert stopped.startswith(partial_answer[:100])
         page.reload()
         expect(page.locator(".stopped .markdown")).to_have_text(re.compile(".{100}", re.DOTALL))
         assert answer_text(page) == stopped

@@ -35,8 +35,8 @@ def test_a_database_shows_its_rows_and_its_sql(
 ) -> None:
     with opened(browser, shop.base_url, width=width, locale=locale) as watched:
         page = watched.page
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        urls: list[str] = []
+        page.on("request", lambda request: urls.append(request.url))
         for turns in (1, 2):
             ask(page, "What is the sum of amount by region?")
             expect(page.locator(".turn")).to_have_count(turns)
@@ -53,6 +53,6 @@ def test_a_database_shows_its_rows_and_its_sql(
         expect(panel.locator("pre")).to_contain_text("SUM(amount)")
         expect(panel.locator("a")).to_have_count(0)
         assert watched.axe() == []  # checked while two answers with sources are displayed
-        assert [url for url in asked if "db-shop" in url] == []
+        assert [url for url in urls if "db-shop" in url] == []
         page.keyboard.press("Escape")
         expect(page.locator(".turn:last-child .markdown .chip")).to_be_focused()

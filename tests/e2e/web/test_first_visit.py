@@ -41,13 +41,13 @@ def test_an_empty_thread_offers_questions_about_readable_documents(
         expect(page.locator("#question")).to_be_focused()
         questions = page.locator(".suggestions button")
         expect(questions).to_have_count(4)
-        shown = questions.all_inner_texts()
-        text = "\n".join(shown).replace(":", "").casefold()
+        suggestions = questions.all_inner_texts()
+        text = "\n".join(suggestions).replace(":", "").casefold()
         assert not [words for words in secret if words in text]
         expect(page.locator(".welcome")).to_contain_text("You can ask about")
         expect(page.locator(".stand-in")).to_contain_text("not a language model")
         assert watched.axe() == []
-        for question in shown:
+        for question in suggestions:
             page.click(".sidebar .nav-link >> nth=0")
             questions.get_by_text(question, exact=True).click()
             expect(page.locator(".question-text")).to_have_text(question)

@@ -319,9 +319,9 @@ def test_a_file_that_an_agent_wrote_is_taken_away_and_deleted(stack: LocalStack,
     put_in_workspace(stack, ANNA.user_id, "limits (2).md")
     with opened(browser, stack.base_url, path="/?view=account") as watched:
         page = watched.page
-        with page.expect_download() as taken:
+        with page.expect_download() as download_info:
             page.click("text=limits (2).md")
-        assert taken.value.path().read_bytes() == b"mine"
+        assert download_info.value.path().read_bytes() == b"mine"
         page.get_by_role("button", name="Delete limits (2).md").click()
         expect(page.get_by_text("limits (2).md")).to_have_count(0)
 

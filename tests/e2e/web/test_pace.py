@@ -64,13 +64,15 @@ async function paced() {
 
 
 def test_how_smoothly_an_answer_is_drawn(stack: LocalStack, browser: Browser, report: Path) -> None:
-    found = [_measured(browser, stack.base_url, older) for older in [0, OLDER] * ROUNDS]
-    assert all(len(one["latencies"]) == TOKENS for one in found)
+    measurements = [_measured(browser, stack.base_url, older) for older in [0, OLDER] * ROUNDS]
+    assert all(len(one["latencies"]) == TOKENS for one in measurements)
     measure(
         report,
-        event_to_dom_p95_ms=min(round(sorted(one["latencies"])[TOKENS * 95 // 100], 1) for one in found[::2]),
+        event_to_dom_p95_ms=min(
+            round(sorted(one["latencies"])[TOKENS * 95 // 100], 1) for one in measurements[::2]
+        ),
         longest_frame_ms=max(
-            min(round(max(one["frames"]), 1) for one in found[start::2]) for start in (0, 1)
+            min(round(max(one["frames"]), 1) for one in measurements[start::2]) for start in (0, 1)
         ),
     )
 
@@ -91,8 +93,8 @@ def _measured(browser: Browser, base_url: str, older: int) -> dict[str, list[flo
             page.wait_for_selector(f".turn:nth-of-type({older}) .answer")
         ask(page, "How fast?")
         answered(page, "cancelled")
-        told: dict[str, list[float]] = page.evaluate("pace")
-    return told
+        timings: dict[str, list[float]] = page.evaluate("pace")
+    return timings
 
 
 def _messages(count: int) -> dict[str, Any]:
@@ -101,7 +103,7 @@ def _messages(count: int) -> dict[str, Any]:
 
 
 def _message(number: int) -> dict[str, Any]:
-    told = dict.fromkeys(("finished_at", "error", "error_type", "feedback"))
+    empty_fields = dict.fromkeys(("finished_at", "error", "error_type", "feedback"))
     return {
         "run_id": f"r{number}",
         "number": number,
@@ -116,7 +118,7 @@ def _message(number: int) -> dict[str, Any]:
             "sub_agents": [],
             "warnings": [],
         },
-        **told,
+        **empty_fields,
     }
 
 

@@ -92,11 +92,15 @@ def _faults(stack: LocalStack, page: Page, run_id: str) -> list[str]:
     answer = ApiClient(stack.base_url, stack.token(ANNA)).get(f"/api/runs/{run_id}")["answer"]
     expected = _letters(SOURCE.sub("", answer["text"]))
     live = _letters(page.evaluate("window.lastLive ?? ''"))
-    shown = _letters(answer_text(page))
+    displayed_text = _letters(answer_text(page))
     page.reload()
     answered(page)
     again = _letters(answer_text(page))
-    faults = {"live": not expected.startswith(live), "end": shown != expected, "again": again != expected}
+    faults = {
+        "live": not expected.startswith(live),
+        "end": displayed_text != expected,
+        "again": again != expected,
+    }
     return [f"{run_id} {name}" for name, is_wrong in faults.items() if is_wrong]
 
 

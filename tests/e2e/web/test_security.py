@@ -66,7 +66,7 @@ def test_two_hundred_strings_stay_text_in_every_field(
 ) -> None:
     assert len(set(CASES)) == 200
     failed: list[str] = []
-    shown = 0
+    marker_count = 0
     with opened(browser, stack.base_url) as watched:
         page = watched.page
         page.context.add_init_script(COUNT_HITS)
@@ -78,12 +78,12 @@ def test_two_hundred_strings_stay_text_in_every_field(
                 toggle.evaluate("element => element.click()")
             for toggle in page.query_selector_all(".facet-value.more, .progress summary"):
                 toggle.evaluate("element => element.click()")
-            shown += _shown(page)
+            marker_count += _count_markers(page)
             failed += page.evaluate(HARM)
     measure(report, xss_cases=len(CASES), xss_failed=len(failed))
     assert failed == []
     # The strings must be displayed, because an empty page would pass the check above.
-    assert shown > 1500
+    assert marker_count > 1500
 
 
 PLACES = (
@@ -95,7 +95,7 @@ PLACES = (
 )
 
 
-def _shown(page: Page) -> int:
+def _count_markers(page: Page) -> int:
     """Return how often the page displays the marker word as text, once the count is stable."""
     before, count = -1, 0
     while count == 0 or count != before:
@@ -108,9 +108,9 @@ def _shown(page: Page) -> int:
 def _poisoned(route: Route) -> None:
     """Respond with one of the hostile strings in every text field."""
     path = route.request.url.partition("/api")[2].partition("?")[0]
-    for pattern, made in ANSWERS:
+    for pattern, body in ANSWERS:
         if re.fullmatch(pattern, path):
-            route.fulfill(content_type="application/json", body=json.dumps(made))
+            route.fulfill(content_type="application/json", body=json.dumps(body))
             return
     route.fulfill(status=400, content_type="application/problem+json", body=json.dumps(_problem(CASES[0])))
 
@@ -192,10 +192,10 @@ def _document(number: int, text: str) -> dict[str, Any]:
 def _elements() -> Iterator[dict[str, Any]]:
     for number, text in enumerate(CASES):
         kind = ("paragraph", "heading", "list_item", "code", "table")[number % 5]
-        shown = f"| a |\n| --- |\n| {text} |" if kind == "table" else text
+        content = f"| a |\n| --- |\n| {text} |" if kind == "table" else text
         marks = [{"start": 0, "end": 5}]
         rest = {"page_number": 1, "level": 2, "start_seconds": None, "figure": None}
-        yield {"kind": kind, "text": shown, "marks": marks, **rest}
+        yield {"kind": kind, "text": content, "marks": marks, **rest}
 
 
 _VALUES = [{"value": text, "count": 1} for text in CASES]
@@ -266,8 +266,8 @@ def test_no_other_site_holds_the_page_or_speaks_for_it(stack: LocalStack, browse
         page = watched.page
         cookies = page.context.cookies()
         assert all(cookie["httpOnly"] for cookie in cookies if cookie["name"] == "AppServiceAuthSession")
-        kept = page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
-        assert set(json.loads(kept)) <= {
+        storage = page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
+        assert set(json.loads(storage)) <= {
             "groundwork.theme",
             "groundwork.language",
             "groundwork.draft",
@@ -280,7 +280,7 @@ def test_no_other_site_holds_the_page_or_speaks_for_it(stack: LocalStack, browse
         watched.faults.clear()  # the console reports this violation as well
     token = {"Authorization": f"Bearer {stack.token(ANNA)}"}
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
-        sent = httpx.post(f"{stack.base_url}/api/threads", json={}, headers={**token, **headers})
-        assert sent.status_code == 403
+        response = httpx.post(f"{stack.base_url}/api/threads", json={}, headers={**token, **headers})
+        assert response.status_code == 403
     shell = httpx.get(f"{stack.base_url}/web")
     assert "frame-ancestors 'none'" in shell.headers["content-security-policy"]

@@ -100,11 +100,11 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
         page.set_input_files("input[type=file] >> nth=0", file)
         row.get_by_role("button", name="Replace it").click()
         expect(summary).to_have_text("3 of 3 ready")
-    kept = _shared_with(stack, "kappa")
-    assert sorted(kept) == ["kappa valve (2).md", "kappa valve (3).md", "kappa valve.md"]
-    assert kept["kappa valve.md"] == readers
-    assert len(kept["kappa valve (2).md"]) == 1
-    _delete_all(stack, set(kept))
+    readers_by_filename = _shared_with(stack, "kappa")
+    assert sorted(readers_by_filename) == ["kappa valve (2).md", "kappa valve (3).md", "kappa valve.md"]
+    assert readers_by_filename["kappa valve.md"] == readers
+    assert len(readers_by_filename["kappa valve (2).md"]) == 1
+    _delete_all(stack, set(readers_by_filename))
 
 
 @pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.nightly)])
