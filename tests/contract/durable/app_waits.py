@@ -46,8 +46,8 @@ def event_or_timer(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def sleeps(context: Context) -> Any:
-    begun = context.current_utc_datetime
-    due = begun + timedelta(seconds=context.get_input())
+    started_at = context.current_utc_datetime
+    due = started_at + timedelta(seconds=context.get_input())
     yield context.create_timer(due)
     return context.current_utc_datetime >= due
 
@@ -120,13 +120,13 @@ def races_children(context: Context) -> Any:
     """Race children against a deadline. The input is `{"gates", "at_once", "seconds"}`, with the name of the
     gate that each child waits for.
     """
-    given = context.get_input()
+    parameters = context.get_input()
     children = [
         Child("waits_at_gate", {"gate": gate}, f"{context.instance_id}:c{place}")
-        for place, gate in enumerate(given["gates"])
+        for place, gate in enumerate(parameters["gates"])
     ]
-    deadline = context.current_utc_datetime + timedelta(seconds=given["seconds"])
-    ends = yield from race(context, children, deadline, at_once=given["at_once"])
+    deadline = context.current_utc_datetime + timedelta(seconds=parameters["seconds"])
+    ends = yield from race(context, children, deadline, at_once=parameters["at_once"])
     return [end.status for end in ends] + [(yield context.call_activity("square", 7))]
 
 

@@ -114,25 +114,25 @@ class DurableServer:
     async def status(self, instance_id: str, **show: bool) -> Any:
         return await self.client.get_status(instance_id, **show)
 
-    async def until(self, instance_id: str, *wanted: str) -> Any:
-        """Wait until the runtime status of an instance is one of `wanted`, and return its status document."""
+    async def until(self, instance_id: str, *statuses: str) -> Any:
+        """Wait until an instance has one of the runtime `statuses`, and return its status document."""
         give_up_at = time.monotonic() + HANG_GUARD_S
         while time.monotonic() < give_up_at:
             status = await self.status(instance_id)
-            if status.runtime_status is not None and status.runtime_status.value in wanted:
+            if status.runtime_status is not None and status.runtime_status.value in statuses:
                 return status
             await asyncio.sleep(0.01)
-        raise AssertionError(f"{instance_id} did not become {wanted}: {json.dumps(status.to_json())}")
+        raise AssertionError(f"{instance_id} did not become {statuses}: {json.dumps(status.to_json())}")
 
     async def run(self, name: str, value: object = None, instance_id: str | None = None) -> Any:
         """Start an instance, wait for its end, and return the final status document."""
         return await self.until(await self.start(name, value, instance_id), *ENDED)
 
-    async def until_custom_status(self, instance_id: str, wanted: object) -> None:
+    async def until_custom_status(self, instance_id: str, expected: object) -> None:
         async def is_set() -> bool:
-            return bool((await self.status(instance_id)).custom_status == wanted)
+            return bool((await self.status(instance_id)).custom_status == expected)
 
-        await eventually(is_set, f"custom status {wanted!r} of {instance_id}")
+        await eventually(is_set, f"custom status {expected!r} of {instance_id}")
 
     async def until_recorded(self, instance_id: str, *kinds: str) -> None:
         """Wait until the history's events of the given kinds are exactly these, in this order."""

@@ -116,8 +116,8 @@ async def test_instances_are_listed_by_status_prefix_and_time(server: DurableSer
     await server.until("open-1", "Running")
     now = datetime.now(UTC)
 
-    async def ids(**wanted: object) -> list[str]:
-        return [status.instance_id for status in await server.client.get_status_by(**wanted)]
+    async def ids(**filters: object) -> list[str]:
+        return [status.instance_id for status in await server.client.get_status_by(**filters)]
 
     assert len(await server.client.get_status_all()) == 4
     assert await ids(runtime_status=[Status.Running, Status.Pending]) == ["open-1"]

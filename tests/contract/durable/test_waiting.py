@@ -222,8 +222,8 @@ async def test_continue_as_new_waits_for_open_tasks(server: DurableServer) -> No
 
 
 async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> None:
-    given = {"gates": ["", "raises", ""], "at_once": 2, "seconds": HOUR_S}
-    instance_id = await server.start("races_children", given)
+    parameters = {"gates": ["", "raises", ""], "at_once": 2, "seconds": HOUR_S}
+    instance_id = await server.start("races_children", parameters)
     for restart in range(1, MAX_RESTARTS + 1):  # a failed child is restarted after a pause
         # Each start has a timer for the deadline, and each pause has another timer.
         await server.until_recorded(instance_id, *["TimerCreated"] * 2 * restart)
@@ -233,8 +233,8 @@ async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> 
 
 
 async def test_late_children_are_terminated_and_the_parent_ends(server: DurableServer) -> None:
-    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": HOUR_S}
-    await server.start("races_children", given, instance_id="parent")
+    parameters = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": HOUR_S}
+    await server.start("races_children", parameters, instance_id="parent")
     await server.until_recorded("parent", "SubOrchestrationInstanceCompleted")
     server.clock.advance(HOUR_S)
     assert (await server.until("parent", "Completed")).output == ["done", "late", "late", 49]
@@ -245,8 +245,8 @@ async def test_late_children_are_terminated_and_the_parent_ends(server: DurableS
 
 
 async def test_the_deadline_holds_in_a_later_wave_too(server: DurableServer) -> None:
-    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": HOUR_S}
-    await server.start("races_children", given, instance_id="waves")
+    parameters = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": HOUR_S}
+    await server.start("races_children", parameters, instance_id="waves")
     await server.until_recorded("waves", *["SubOrchestrationInstanceCompleted"] * 3)
     server.clock.advance(HOUR_S)
     assert (await server.until("waves", "Completed")).output == ["done", "done", "late", "done", 49]

@@ -37,14 +37,14 @@ async def services(azurite: Azurite, search_server: SearchServer) -> AsyncIterat
         subagents_enabled=False,
     )
     tables = Connections(settings)
-    made = replace(
+    app_services = replace(
         build_services(settings),
         chat_model=model_of_lives(),
         embedder=HashingEmbedder(),
         bot_turns=BotTurnStore(Table(tables.tables, BOT_TURNS_TABLE)),
     )
-    await made.prepare()
-    await fill(made)
-    yield made
-    await made.close()
+    await app_services.prepare()
+    await fill(app_services)
+    yield app_services
+    await app_services.close()
     await tables.close()

@@ -19,17 +19,17 @@ Stored = dict[str, str]
 
 async def everything(azurite: Azurite, services: Services) -> Stored:
     """Return the content of each row, blob, message and index row, by its location."""
-    found = {place: text async for place, text in _rows(azurite)}
-    found.update({place: text async for place, text in _blobs(azurite)})
-    found.update({place: text async for place, text in _messages(azurite)})
+    contents = {place: text async for place, text in _rows(azurite)}
+    contents.update({place: text async for place, text in _blobs(azurite)})
+    contents.update({place: text async for place, text in _messages(azurite)})
     for name in ("content_index", "documents_index", "memory_index"):
         page = await getattr(services, name).search(SearchRequest(top=1000))
         assert len(page.rows) < 1000
         for row in page.rows:
-            told = {key: value for key, value in row.items() if "vector" not in key and "@" not in key}
+            fields = {key: value for key, value in row.items() if "vector" not in key and "@" not in key}
             key = next(str(row[one]) for one in ("block_id", "memory_id", "doc_id") if one in row)
-            found[f"index {name} {key}"] = str(told)
-    return found
+            contents[f"index {name} {key}"] = str(fields)
+    return contents
 
 
 def telling(stored: Stored, marks: Sequence[str]) -> Stored:

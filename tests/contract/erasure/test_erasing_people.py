@@ -159,14 +159,14 @@ class Hands(Orchestrations):
 
 async def make_passes(azurite: Azurite, services: Services, hands: Hands) -> None:
     """Handle messages until none is left."""
-    made = -1
-    while made:
-        made = 0
+    pass_count = -1
+    while pass_count:
+        pass_count = 0
         async for message in messages(azurite, ERASURES_QUEUE):
             task = EraseUserTask.model_validate_json(message)
             await passes.advance(task.erasure_id, services, hands.deps())
             await hands.ingest()
-            made += 1
+            pass_count += 1
 
 
 async def break_off(azurite: Azurite, services: Services) -> None:
@@ -231,8 +231,8 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
 
 async def send_late(address: UploadTicket, services: Services) -> None:
     """Use an upload URL that was open when its user was erased, and process the file's event."""
-    sent = await asyncio.to_thread(httpx.put, address.url, content=b"# Diary", headers=address.headers)
-    assert sent.status_code == 201
+    response = await asyncio.to_thread(httpx.put, address.url, content=b"# Diary", headers=address.headers)
+    assert response.status_code == 201
     (name,) = [
         blob.name
         async for blob in services.blobs.list_blobs(DOCUMENTS, "uploads/")

@@ -81,10 +81,10 @@ def _start_fails(*arguments: str, environment: dict[str, str] | None = None) -> 
 
 
 def test_busy_port_is_one_line_that_names_the_setting(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         code, text = _start_fails("--port", str(port), "--data", str(tmp_path))
     assert code == 2
     expected = (

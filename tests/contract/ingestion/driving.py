@@ -85,19 +85,19 @@ async def ingest(
         instance_id: a different id means a newer execution, which fences off earlier ones.
         client: durable client that starts the next admitted documents.
     """
-    given: Any = {"blob_name": blob_name}
+    orchestration_input: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "get_services", lambda: services)
         while True:
             run = await asyncio.to_thread(
                 simulate,
                 ingest_document,
-                given,
+                orchestration_input,
                 _script(client or IdleClient()),
                 instance_id=instance_id,
             )
             if run.continued_with is not None:
-                given = run.continued_with
+                orchestration_input = run.continued_with
             elif run.output["outcome"] == "rests":
                 instance_id += " again"
             else:
@@ -117,7 +117,7 @@ def _script(client: Any) -> Script:
         activity = getattr(ingest_activities, name)._function.get_user_function()
         if hasattr(activity, "client_function"):
             activity = partial(activity.client_function, client=client)
-        return lambda given: asyncio.run_coroutine_threadsafe(activity(given), loop).result()
+        return lambda payload: asyncio.run_coroutine_threadsafe(activity(payload), loop).result()
 
     return Script(activities={name: answering(name) for name in ACTIVITIES})
 

@@ -47,11 +47,11 @@ class Calls:
     ) -> None:
         self.chat, self.vision, self.embedder = chat, vision, embedder
 
-    def taken(self) -> tuple[int, int, int]:
-        told = (len(self.chat.prompts), len(self.vision.prompts), len(self.embedder.texts))
-        for kept in (self.chat.prompts, self.vision.prompts, self.embedder.texts):
-            kept.clear()
-        return told
+    def pop_counts(self) -> tuple[int, int, int]:
+        counts = (len(self.chat.prompts), len(self.vision.prompts), len(self.embedder.texts))
+        for inputs in (self.chat.prompts, self.vision.prompts, self.embedder.texts):
+            inputs.clear()
+        return counts
 
 
 async def stored(
@@ -67,11 +67,11 @@ async def test_a_renamed_copy_costs_no_model_call_and_is_found_like_any_other(
 ) -> None:
     content = report(tmp_path, 4)
     first = await stored(services, content, BOARD, ".pdf")
-    chats, visions, texts = calls.taken()
+    chats, visions, texts = calls.pop_counts()
     assert (chats, visions) == (1, 2)
     assert texts > 2
     second = await stored(services, content, BOARD, ".pdf")
-    assert calls.taken() == (0, 0, 0)
+    assert calls.pop_counts() == (0, 0, 0)
 
     originals, copies = await blocks_of(services, first), await blocks_of(services, second)
     assert len(copies) == len(originals)
@@ -98,8 +98,8 @@ async def test_a_renamed_copy_costs_no_model_call_and_is_found_like_any_other(
         assert (await services.blobs.read(WORK, picture)).startswith(b"\x89PNG")
     vector = VectorQuery(vector=(0.5,) * 8, field="content_vector", k=50)
     request = SearchRequest(vectors=(vector,), filter="access_control_list/any(a: a eq 'board')", top=50)
-    found = {row["doc_id"] for row in (await services.content_index.search(request)).rows}
-    assert found == {document_id(second)}
+    doc_ids = {row["doc_id"] for row in (await services.content_index.search(request)).rows}
+    assert doc_ids == {document_id(second)}
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ async def test_who_may_not_read_the_one_does_not_profit_from_it(
     services: Services, calls: Calls, metadata: dict[str, str]
 ) -> None:
     await stored(services, GUIDE, BOARD)
-    first_cost = calls.taken()
+    first_cost = calls.pop_counts()
     second = await stored(services, GUIDE, metadata)
     # The cost must be the same as without a copy, because a lower cost would reveal that a copy exists.
-    assert calls.taken() == first_cost == (1, 0, 3)
+    assert calls.pop_counts() == first_cost == (1, 0, 3)
     state = await state_of(services, second)
     assert [phase.model_calls for phase in state.phases if phase.model_calls] == [1, 1]
 
@@ -122,7 +122,7 @@ async def test_who_may_not_read_the_one_does_not_profit_from_it(
 async def test_rights_are_the_copys_own(services: Services, calls: Calls) -> None:
     first = await stored(services, GUIDE, {**BOARD, "acl": "*"})
     second = await stored(services, GUIDE, {**BOARD, "owner_id": "ben", "acl": "hr"})
-    assert calls.taken()[0] == 1
+    assert calls.pop_counts()[0] == 1
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, second)} == {("ben", "hr")}
     await change_access(await state_of(services, first), AccessChange(acl=("sales",)), services)
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, second)} == {("ben", "hr")}
@@ -138,7 +138,7 @@ async def test_a_copy_gets_what_the_model_said_and_not_what_people_corrected(
     second = await stored(services, GUIDE, BOARD)
     (document,) = await documents_of(services, second)
     assert (document["title"], document.get("edited_fields") or []) == ("Pump manual", [])
-    calls.taken()
+    calls.pop_counts()
 
 
 async def test_what_a_rule_described_is_no_reason_not_to_ask_the_model(
@@ -146,18 +146,18 @@ async def test_what_a_rule_described_is_no_reason_not_to_ask_the_model(
 ) -> None:
     chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
     await stored(services, GUIDE, BOARD)
-    calls.taken()
+    calls.pop_counts()
     second = await stored(services, GUIDE, BOARD)
-    assert calls.taken() == (1, 0, 0)
+    assert calls.pop_counts() == (1, 0, 0)
     assert (await state_of(services, second)).warnings == ()
 
 
 async def test_blocks_that_the_other_one_lost_are_embedded(services: Services, calls: Calls) -> None:
     first = await stored(services, GUIDE, BOARD)
     await services.content_index.delete([(await blocks_of(services, first))[0]["block_id"]])
-    calls.taken()
+    calls.pop_counts()
     second = await stored(services, GUIDE, BOARD)
-    assert calls.taken() == (0, 0, 1)
+    assert calls.pop_counts() == (0, 0, 1)
     assert len(await blocks_of(services, second)) == 3
 
 
@@ -165,11 +165,11 @@ async def test_corrections_follow_a_file_that_was_moved(services: Services, call
     first = await stored(services, GUIDE, BOARD)
     await correct(await state_of(services, first), {"title": "Anna's title"}, services)
     second = await stored(services, GUIDE, BOARD)
-    calls.taken()
+    calls.pop_counts()
     await removed(services, first)
     (document,) = await documents_of(services, second)
     assert (document["title"], document["edited_fields"]) == ("Anna's title", ["title"])
-    assert calls.taken() == (0, 0, 0)
+    assert calls.pop_counts() == (0, 0, 0)
 
 
 async def test_corrections_follow_a_file_that_went_before_its_copy_was_ready(services: Services) -> None:

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.contract
 ANNA = UserContext(user_id="anna")
 
 
-async def sent(services: Services, content: str = GUIDE) -> DocumentState:
+async def upload(services: Services, content: str = GUIDE) -> DocumentState:
     """Return a file of Anna's that isn't ingested yet. Names are unique, because the storage is shared."""
     name = f"guide-of-{services.settings.search.content_index}.md"
 
@@ -50,7 +50,7 @@ async def sent(services: Services, content: str = GUIDE) -> DocumentState:
     return await receive(UploadRequest(filename=name), whole(), ANNA, services)
 
 
-async def found(services: Services) -> set[str]:
+async def visible_contents(services: Services) -> set[str]:
     """Return the contents of all blocks that Anna's search finds."""
     index = SecuredIndex(services.content_index, ANNA, services.documents)
     return {str(row["content"]) for row in (await index.search(SearchRequest(top=100))).rows}
@@ -87,30 +87,30 @@ def interrupted(
 async def is_gone(services: Services, blob_name: str, doc_id: str) -> bool:
     """Return whether no data of the document is left."""
     rows = [*await blocks_of(services, blob_name), *await documents_of(services, blob_name)]
-    names = [found.name async for found in services.blobs.list_blobs(WORK) if doc_id in found.name]
+    names = [blob.name async for blob in services.blobs.list_blobs(WORK) if doc_id in blob.name]
     return not rows and not names and await services.documents.get(doc_id) is None
 
 
 async def test_no_block_of_a_first_version_is_found_before_all_are_there(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
     step = IngestStep(blob_name=state.blob_name, fence="one")
     for act in STEPS[:-1]:
         reply = await perform(act, step, services)
         step = after(step, reply)
     assert await blocks_of(services, state.blob_name)
-    assert await found(services) == set()
+    assert await visible_contents(services) == set()
     await perform(STEPS[-1], step, services)
-    assert await found(services)
+    assert await visible_contents(services)
 
 
 async def test_a_deleted_document_is_seen_by_nobody_before_anything_is_removed(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
     await ingest(services, state.blob_name)
-    assert await found(services)
+    assert await visible_contents(services)
     assert await sees(services, state.doc_id)
     await delete(state, services)
     assert await blocks_of(services, state.blob_name)
-    assert await found(services) == set()
+    assert await visible_contents(services) == set()
     assert not await sees(services, state.doc_id)
     assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
     assert await is_gone(services, state.blob_name, state.doc_id)
@@ -121,7 +121,7 @@ async def test_ingestion_stops_at_its_next_batch_when_its_document_is_deleted(
 ) -> None:
     monkeypatch.setattr(indexing, "EMBED_BATCH", 1)
     monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
-    state = await sent(services)
+    state = await upload(services)
 
     async def happen() -> None:
         await delete(state, services)
@@ -137,7 +137,7 @@ async def test_ingestion_stops_at_its_next_batch_when_its_document_is_deleted(
 async def test_what_is_written_while_the_document_is_deleted_is_taken_back(
     services: Services, part: str, method: str
 ) -> None:
-    state = await sent(services)
+    state = await upload(services)
 
     async def happen() -> None:
         await delete(state, services)
@@ -145,14 +145,14 @@ async def test_what_is_written_while_the_document_is_deleted_is_taken_back(
 
     outcome = (await ingest(interrupted(services, part, method, happen), state.blob_name)).outcome
     assert outcome == "nothing"
-    assert await found(services) == set()
+    assert await visible_contents(services) == set()
     assert await is_gone(services, state.blob_name, state.doc_id)
 
 
 async def test_no_file_is_left_of_a_document_that_was_deleted_while_it_was_described(
     services: Services,
 ) -> None:
-    state = await sent(services)
+    state = await upload(services)
 
     async def happen() -> None:
         await delete(state, services)
@@ -164,22 +164,22 @@ async def test_no_file_is_left_of_a_document_that_was_deleted_while_it_was_descr
 
 
 async def test_a_replacement_under_way_ends_with_the_deletion(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
     await ingest(services, state.blob_name)
-    await sent(services, GUIDE.replace("16 bar", "20 bar"))
+    await upload(services, GUIDE.replace("16 bar", "20 bar"))
 
     async def happen() -> None:
         await delete(state, services)
-        assert await found(services) == set()
+        assert await visible_contents(services) == set()
 
     await ingest(interrupted(services, "embedder", "embed", happen), state.blob_name, "two")
-    assert await found(services) == set()
+    assert await visible_contents(services) == set()
     await ingest(services, state.blob_name, "removal")
     assert await is_gone(services, state.blob_name, state.doc_id)
 
 
 async def test_a_file_that_vanished_while_it_was_read_is_removed_by_its_event(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
 
     async def happen() -> None:
         await services.blobs.delete(DOCUMENTS, state.blob_name)
@@ -190,14 +190,14 @@ async def test_a_file_that_vanished_while_it_was_read_is_removed_by_its_event(se
 
 
 async def test_a_file_sent_again_before_the_old_one_is_removed_is_a_new_document(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
     await ingest(services, state.blob_name)
     await delete(state, services)
-    again = await sent(services, GUIDE.replace("16 bar", "20 bar"))
+    again = await upload(services, GUIDE.replace("16 bar", "20 bar"))
     assert await sees(services, again.doc_id)
-    assert await found(services) == set()
+    assert await visible_contents(services) == set()
     assert (await ingest(services, again.blob_name, "two")).outcome == "ready"
-    contents = await found(services)
+    contents = await visible_contents(services)
     assert any("20 bar" in content for content in contents)
     assert not any("16 bar" in content for content in contents)
     (row,) = await documents_of(services, again.blob_name)
@@ -206,7 +206,7 @@ async def test_a_file_sent_again_before_the_old_one_is_removed_is_a_new_document
 
 
 async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(services: Services) -> None:
-    state = await sent(services)
+    state = await upload(services)
     step = IngestStep(blob_name=state.blob_name, fence="one")
     await perform(STEPS[0], step, services)
     await delete(state, services)

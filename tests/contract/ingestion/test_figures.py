@@ -71,9 +71,9 @@ async def test_figures_become_image_blocks_with_picture_caption_and_vector(
     assert photo["access_control_list"] == ["engineering", "u1"]
     path = picture_blob((await state_of(services, name)).folder, chart["image_url"].rpartition("/")[2])
     assert (await services.blobs.read(WORK, path)).startswith(b"\x89PNG")
-    found = await services.blobs.properties(WORK, path)
-    assert found is not None
-    assert found.content_type == "image/png"
+    properties = await services.blobs.properties(WORK, path)
+    assert properties is not None
+    assert properties.content_type == "image/png"
 
     assert len(vision_model.prompts) == 2
     first = vision_model.prompts[0]
@@ -96,9 +96,9 @@ async def test_a_figure_is_found_by_the_vector_of_its_caption(
     await drop(services, name, report(tmp_path))
     await ingest(services, name)
     (chart,) = await images_of(services, name)
-    wanted = f"Pumps\n{chart['image_caption']}"
-    assert wanted in embedder.texts
-    (vector,) = await embedder.embed([wanted], CallLimits(timeout_s=60))
+    embedded_text = f"Pumps\n{chart['image_caption']}"
+    assert embedded_text in embedder.texts
+    (vector,) = await embedder.embed([embedded_text], CallLimits(timeout_s=60))
     request = SearchRequest(
         vectors=(VectorQuery(vector=vector, field="image_caption_vector", k=1),),
         filter="block_type eq 'image'",
@@ -141,7 +141,7 @@ async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones
 ) -> None:
     await drop(services, name, report(tmp_path, 4, 5))
     await ingest(services, name)
-    chart, old, kept = await images_of(services, name)
+    chart, old, unchanged = await images_of(services, name)
     vision_model.prompts.clear()
     embedder.texts.clear()
     await drop(services, name, report(tmp_path, 5, 6))
@@ -152,7 +152,7 @@ async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones
     assert [row["page_number"] for row in after] == [1, 2, 3]
     assert after[0] == {**chart, "version": 2}
     changed = {name: after[1][name] for name in ("content_hash", "ordinal")}
-    moved = {**kept, **changed, "page_number": 2, "version": 2}
+    moved = {**unchanged, **changed, "page_number": 2, "version": 2}
     assert after[1] == moved
     assert old["block_id"] not in {row["block_id"] for row in after}
     assert sorted(await stored(services, name)) == sorted(
@@ -215,8 +215,8 @@ async def test_after_every_change_the_audit_agrees(services: Services, name: str
     for number, seeds in enumerate([(4, 5), (5,), (), (6, 7)]):
         await drop(services, name, report(tmp_path, *seeds))
         await ingest(services, name, f"i{number}")
-        found = [one for one in (await audit(services)).differences if name in one.place]
-        assert found == []
+        differences = [one for one in (await audit(services)).differences if name in one.place]
+        assert differences == []
 
 
 async def test_no_figures_when_none_are_wanted(

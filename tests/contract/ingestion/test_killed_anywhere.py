@@ -64,12 +64,12 @@ class Killer:
         return replace(services, **parts)
 
     def _dangerous(self, inner: object, name: str) -> Callable[..., Awaitable[Any]]:
-        async def call(*args: Any, **named: Any) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
             dies = self.writes == self.at
             self.writes += 1
             if dies and not self.after:
                 raise Killed
-            result = await getattr(inner, name)(*args, **named)
+            result = await getattr(inner, name)(*args, **kwargs)
             if dies:
                 raise Killed
             return result
@@ -158,8 +158,8 @@ async def test_nothing_is_left_undone_or_left_over(act: Act, *, after: bool) -> 
             await act(killer.watched(services))
         except Killed:
             await recover(services)
-        found = [f"{one.kind}: {one.detail}" for one in (await audit(services)).differences]
-        assert found == [], f"killed at write {at}"
+        differences = [f"{one.kind}: {one.detail}" for one in (await audit(services)).differences]
+        assert differences == [], f"killed at write {at}"
         assert await is_as_wanted(services, act), f"killed at write {at}"
         if killer.writes <= at:
             return

@@ -77,6 +77,6 @@ def test_a_prompt_truncates_metadata_again() -> None:
         "tags": [f"{number} {LONG}" for number in range(100)],
     }
     hit = Hit(block_id="b", doc_id="d1", filename="guide.md", content="The pump runs at 16 bar.")
-    shown = documents_with_blocks([hit], {"d1": DocumentRecord.of_row(row)})
-    assert "The pump runs at 16 bar." in shown
-    assert len(shown) < 2000
+    prompt_text = documents_with_blocks([hit], {"d1": DocumentRecord.of_row(row)})
+    assert "The pump runs at 16 bar." in prompt_text
+    assert len(prompt_text) < 2000

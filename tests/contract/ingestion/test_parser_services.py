@@ -43,7 +43,7 @@ def name() -> str:
 @pytest.fixture
 async def configured(services: Services) -> AsyncIterator[Configure]:
     """Yield a function that returns the services of an app with additional settings."""
-    made: list[Services] = []
+    all_services: list[Services] = []
 
     async def configure(server: StandIn, **changes: Any) -> Services:
         prefix = "docling" if isinstance(server, DoclingStandIn) else "document_intelligence"
@@ -51,11 +51,11 @@ async def configured(services: Services) -> AsyncIterator[Configure]:
         reached = {f"{prefix}_endpoint": server.endpoint, key: KEY, **changes}
         settings = services.settings.changed(**reached)
         built = build_services(settings)
-        made.append(built)
+        all_services.append(built)
         return replace(services, settings=settings, parser_services=built.parser_services)
 
     yield configure
-    for built in made:
+    for built in all_services:
         await built.close()
 
 
@@ -95,10 +95,10 @@ async def check_layout(services: Services, name: str) -> None:
     by_page = {row["page_number"]: row for row in rows if "Stop it first." in (row.get("content") or "")}
     assert list(by_page) == [2]
     assert by_page[2]["heading_path"] == "Pump report > Safety"
-    said = texts(rows)
-    assert "| Part | Bar |" in said
-    assert "| A | 6 |" in said
-    assert "Seen by our own parser" not in said
+    text = texts(rows)
+    assert "| Part | Bar |" in text
+    assert "| A | 6 |" in text
+    assert "Seen by our own parser" not in text
     (image,) = [row for row in rows if row["block_type"] == "image"]
     assert image["page_number"] == 1
     assert image["image_caption"].startswith("Figure 1: Flow")

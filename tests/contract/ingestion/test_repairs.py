@@ -89,12 +89,12 @@ async def test_blocks_that_are_missing_too_many_or_of_nobody_are_mended(
 ) -> None:
     await dropped(services, name)
     before = plain(await blocks_of(services, name))
-    lost, shown = before[0]["block_id"], before[1]["block_id"]
+    lost, widened_id = before[0]["block_id"], before[1]["block_id"]
     doc_id = document_id(name)
     await services.content_index.delete([lost])
     stray = {"block_id": f"{doc_id}-stray-0", "doc_id": doc_id, "content": "Of nobody knows whom."}
     orphan = {"block_id": f"{NOBODY}-orphan-0", "doc_id": NOBODY, "content": "Of no document."}
-    wider = {"block_id": shown, "access_control_list": ["*"]}
+    wider = {"block_id": widened_id, "access_control_list": ["*"]}
     await services.content_index.upload([stray, orphan])
     await services.content_index.merge([wider])
     assert await differences(services, name) == ["blocks_differ", "blocks_orphaned"]
@@ -175,8 +175,8 @@ async def test_an_upload_address_that_nobody_used_expires(
     await reconciled(services, name)
     assert await services.blobs.properties(DOCUMENTS, sidecar) is None
     # A file uploaded with this ticket nevertheless creates no document.
-    sent = await asyncio.to_thread(httpx.put, ticket.url, content=GUIDE.encode(), headers=ticket.headers)
-    assert sent.status_code == 201
+    response = await asyncio.to_thread(httpx.put, ticket.url, content=GUIDE.encode(), headers=ticket.headers)
+    assert response.status_code == 201
     assert (await ingest(services, name)).outcome == "removed"
     assert await services.blobs.properties(DOCUMENTS, name) is None
     assert await services.documents.get(ticket.doc_id) is None
@@ -187,12 +187,12 @@ async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
 ) -> None:
     chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
     await dropped(services, name)
-    told = (await state_of(services, name)).warnings
-    assert "come from simple rules" in " ".join(told)
+    warnings = (await state_of(services, name)).warnings
+    assert "come from simple rules" in " ".join(warnings)
     for _ in range(2):
         assert await dropped(services, name) == "current"
         state = await state_of(services, name)
-        assert (state.status, state.warnings) == ("ready", told)
+        assert (state.status, state.warnings) == ("ready", warnings)
     assert await dropped(services, name, b"Other bytes.") == "ready"
     assert (await state_of(services, name)).warnings == ()
 
@@ -202,13 +202,13 @@ async def test_warnings_of_the_version_that_stays_outlive_one_that_fails(
 ) -> None:
     chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
     await dropped(services, name)
-    told = (await state_of(services, name)).warnings
-    assert "come from simple rules" in " ".join(told)
+    warnings = (await state_of(services, name)).warnings
+    assert "come from simple rules" in " ".join(warnings)
     embedder.failures = [ConfigurationError("No such model.")]
     assert await dropped(services, name, b"Other bytes.") == "failed"
-    assert (await state_of(services, name)).warnings == told
+    assert (await state_of(services, name)).warnings == warnings
     assert await dropped(services, name) == "current"
-    assert (await state_of(services, name)).warnings == told
+    assert (await state_of(services, name)).warnings == warnings
 
 
 async def test_the_warning_of_bad_rights_stays_when_the_same_bytes_come_again(

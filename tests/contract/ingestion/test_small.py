@@ -53,14 +53,14 @@ async def test_a_first_version_is_whole_wherever_its_step_broke_off(
     services: Services, chat_model: CountingChatModel
 ) -> None:
     for at in itertools.count():
-        name, asked = unique(), len(chat_model.prompts)
+        name, prompts_before = unique(), len(chat_model.prompts)
         await drop(services, name, f"{GUIDE}\nNumber {at}.", {"acl": "sales"})
         has_broken = await wherever_it_breaks(services, name, at)
         state = await state_of(services, name)
         assert (state.status, state.is_open, state.rights.acl) == ("ready", False, ("sales",))
         assert len(await blocks_of(services, name)) == state.block_count == 3
         assert len(await documents_of(services, name)) == 1
-        assert len(chat_model.prompts) - asked <= 2
+        assert len(chat_model.prompts) - prompts_before <= 2
         assert await version_files(services, name) == ["manifest.json", "outline.json", "reading.json"]
         if not has_broken:
             return
@@ -101,31 +101,31 @@ async def test_a_repetition_removes_the_old_rows_that_a_broken_step_has_left(
 
 
 async def test_for_the_first_bytes_of_a_name_no_rows_are_looked_for(services: Services, name: str) -> None:
-    asked: list[SearchRequest] = []
+    requests: list[SearchRequest] = []
 
     async def search(request: SearchRequest) -> SearchPage:
-        asked.append(request)
+        requests.append(request)
         return await services.content_index.search(request)
 
     index: Any = Replaced(services.content_index, search=search)
     watched = replace(services, content_index=index)
     await drop(services, name)
     assert (await ingest(watched, name, "first")).outcome == "ready"
-    assert asked == []
+    assert requests == []
     await drop(services, name, GUIDE.replace("16 bar", "20 bar"))
     assert (await ingest(watched, name, "second")).gone_count == 1
-    assert asked != []
+    assert requests != []
 
 
 async def is_old_news(services: Services, name: str) -> bool:
-    found = await written(services, name)
-    return await is_duplicate_event(found, services)
+    properties = await read_properties(services, name)
+    return await is_duplicate_event(properties, services)
 
 
-async def written(services: Services, name: str) -> BlobProperties:
-    found = await services.blobs.properties(DOCUMENTS, name)
-    assert found is not None
-    return found
+async def read_properties(services: Services, name: str) -> BlobProperties:
+    properties = await services.blobs.properties(DOCUMENTS, name)
+    assert properties is not None
+    return properties
 
 
 async def test_events_of_what_is_done_are_old_news_and_others_are_not(services: Services, name: str) -> None:
@@ -141,9 +141,9 @@ async def test_events_of_what_is_done_are_old_news_and_others_are_not(services: 
     await drop(services, sidecar, '["board"]')
     assert not await is_old_news(services, sidecar)
     # The state of an ingestion that read the rights, and died before it wrote them to the blocks.
-    rights, etag = await read_rights(await written(services, name), services)
-    noted = {"wanted_rights": rights, "sidecar_etag": etag}
-    await services.documents.replace((await state_of(services, name)).model_copy(update=noted))
+    rights, etag = await read_rights(await read_properties(services, name), services)
+    changes = {"wanted_rights": rights, "sidecar_etag": etag}
+    await services.documents.replace((await state_of(services, name)).model_copy(update=changes))
     assert not await is_old_news(services, sidecar)
     await drop(services, name, "Another text altogether.")
     assert not await is_old_news(services, name)

@@ -120,8 +120,8 @@ async def test_the_row_of_a_deleted_document_is_not_written_again(
     """
     rows: list[object] = []
 
-    async def upload(written: object) -> None:
-        rows.append(written)
+    async def upload(batch: object) -> None:
+        rows.append(batch)
 
     for part, method, content in (
         ("chat_model", "parse", GUIDE.partition("## Care")[0]),
@@ -129,8 +129,8 @@ async def test_the_row_of_a_deleted_document_is_not_written_again(
     ):
         await dropped(services, name)
 
-        async def call(*given: Any, part: str = part, method: str = method) -> Any:
-            result = await getattr(getattr(services, part), method)(*given)
+        async def call(*args: Any, part: str = part, method: str = method) -> Any:
+            result = await getattr(getattr(services, part), method)(*args)
             await delete(await state_of(services, name), services)
             return result
 

@@ -45,8 +45,8 @@ def draft(sql: str, unanswerable: str = "") -> SqlDraft:
 async def test_a_reader_finds_a_table_and_adds_up_a_column(services: Services) -> None:
     table = await dropped(services)
     assert [column["name"] for column in table["columns"]] == ["region", "revenue", "share"]
-    found = await used(services, "list_tables", ANNA, query="revenue by region")
-    assert [one["table_id"] for one in found["tables"]] == [table["table_id"]]
+    listing = await used(services, "list_tables", ANNA, query="revenue by region")
+    assert [one["table_id"] for one in listing["tables"]] == [table["table_id"]]
     sql = f"SELECT region, SUM(revenue) AS total FROM {table['name']} GROUP BY region ORDER BY total DESC"
     result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
     assert (result["success"], result["columns"]) == (True, ["region", "total"])
@@ -118,9 +118,13 @@ async def test_a_query_that_finds_nothing_is_drafted_again_with_the_values(servi
     table = await dropped(services)
     sql = f"SELECT SUM(revenue) FROM {table['name']} WHERE region = "
     model = ScriptedChatModel(draft(f"{sql}'north'"), draft(f"{sql}'North'"))
-    asked = replace(services, chat_model=model)
+    scripted_services = replace(services, chat_model=model)
     result = await used(
-        asked, "query_structured_data", ANNA, question="Revenue of north?", table_ids=[table["table_id"]]
+        scripted_services,
+        "query_structured_data",
+        ANNA,
+        question="Revenue of north?",
+        table_ids=[table["table_id"]],
     )
     assert result["rows"] == [[130]]
     assert "South" in model.prompts[1].user.split("<problem>")[1]
@@ -129,8 +133,8 @@ async def test_a_query_that_finds_nothing_is_drafted_again_with_the_values(servi
 async def test_a_question_that_tables_cannot_answer_is_refused(services: Services) -> None:
     await dropped(services)
     model = ScriptedChatModel(draft("", "There is no column of costs."))
-    asked = replace(services, chat_model=model)
-    result = await used(asked, "query_structured_data", ANNA, question="Total costs?")
+    scripted_services = replace(services, chat_model=model)
+    result = await used(scripted_services, "query_structured_data", ANNA, question="Total costs?")
     assert result["type"] == "InvalidQueryError"
     assert "no column of costs" in result["error"]
 

@@ -31,8 +31,8 @@ async def cards(services: Services, user: str) -> list[str]:
 
 
 async def tables_of(services: Services, doc_id: str) -> list[str]:
-    found = services.blobs.list_blobs(WORK, f"versions/{doc_id}/")
-    return [blob.name.rpartition("/")[2] async for blob in found if "tables." in blob.name]
+    blobs = services.blobs.list_blobs(WORK, f"versions/{doc_id}/")
+    return [blob.name.rpartition("/")[2] async for blob in blobs if "tables." in blob.name]
 
 
 async def test_a_table_lives_as_long_as_its_version(services: Services) -> None:
@@ -95,9 +95,9 @@ async def test_hints_change_a_card_and_go_with_their_file(services: Services) ->
     assert (state.status, state.warnings) == ("ready", ())
     assert ["turnover" in card for card in await cards(services, "anna")] == [True]
     assert await cards(services, "bob") == []
-    known = await services.blobs.properties(DOCUMENTS, hints)
-    assert known is not None
-    assert await is_duplicate_event(known, services)
+    properties = await services.blobs.properties(DOCUMENTS, hints)
+    assert properties is not None
+    assert await is_duplicate_event(properties, services)
     seen = (await take_inventory(services, EVERYTHING, EVERYTHING)).seen[state.doc_id]
     assert compare(seen, state.pipeline) is None
 

@@ -32,12 +32,12 @@ class ObedientModel(HttpServer):
 
     def _complete(self, request: Request) -> Answer:
         body = json.loads(request.body)
-        text = self.said(body)
+        text = self.reply_to(body)
         if body.get("stream"):
             return 200, {"Content-Type": "text/event-stream"}, "".join(_frames(text)).encode()
         return json_answer(_completion(text))
 
-    def said(self, body: dict[str, Any]) -> str:
+    def reply_to(self, body: dict[str, Any]) -> str:
         """Return the reply to one request."""
         self.bodies.append(body)
         system, user = (str(message["content"]) for message in body["messages"][:2])
@@ -65,17 +65,17 @@ def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
     return value
 
 
-def _least(schema: dict[str, Any], known: dict[str, Any]) -> Any:
+def _least(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     """Return the smallest value that matches a schema."""
     if "$ref" in schema:
-        return _least(known[schema["$ref"].rpartition("/")[2]], known)
+        return _least(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
-            return _least(schema[choice][-1], known)
+            return _least(schema[choice][-1], definitions)
     if "enum" in schema:
         return schema["enum"][0]
     if schema.get("type") == "object":
-        return {name: _least(part, known) for name, part in schema.get("properties", {}).items()}
+        return {name: _least(part, definitions) for name, part in schema.get("properties", {}).items()}
     plain: dict[str, Any] = {"array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}
     return plain.get(schema.get("type", ""))
 

@@ -25,14 +25,17 @@ def pictures(text: str) -> list[str]:
 
 def markup(text: str) -> list[str]:
     """Return the HTML in the text, except line breaks."""
-    found = [token.content for token in _tokens(text) if token.type in ("html_inline", "html_block")]
-    return [html for html in found if not re.fullmatch(r"<br ?/?>", html)]
+    fragments = [token.content for token in _tokens(text) if token.type in ("html_inline", "html_block")]
+    return [html for html in fragments if not re.fullmatch(r"<br ?/?>", html)]
 
 
 def addresses(text: str) -> list[str]:
     """Return the bare URLs that clients would turn into links."""
     return [
-        found for token in _tokens(text) if token.type == "text" for found in _ADDRESS.findall(token.content)
+        address
+        for token in _tokens(text)
+        if token.type == "text"
+        for address in _ADDRESS.findall(token.content)
     ]
 
 

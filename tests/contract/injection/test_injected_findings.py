@@ -32,30 +32,30 @@ def state(text: str, *, web: bool) -> SubagentState:
 
 
 @HOSTILE
-@pytest.mark.parametrize("said", OBEYED)
+@pytest.mark.parametrize("field", OBEYED)
 def test_the_web_section_links_to_the_page_that_was_found_and_shows_words(
-    passage: dict[str, str], said: str
+    passage: dict[str, str], field: str
 ) -> None:
-    check_words(web_section([state(passage[said], web=True)], ENGLISH), links=[PAGE])
+    check_words(web_section([state(passage[field], web=True)], ENGLISH), links=[PAGE])
 
 
 @HOSTILE
-@pytest.mark.parametrize("said", OBEYED)
-async def test_what_a_sub_agent_is_unsure_of_is_words(passage: dict[str, str], said: str) -> None:
-    made = (await decided(comparison("a", "b"), services_with())).delegation
-    assert made is not None
-    view = view_of(made, Child(made.tasks[0], state(passage[said], web=False)), "done")
+@pytest.mark.parametrize("field", OBEYED)
+async def test_what_a_sub_agent_is_unsure_of_is_words(passage: dict[str, str], field: str) -> None:
+    delegation = (await decided(comparison("a", "b"), services_with())).delegation
+    assert delegation is not None
+    view = view_of(delegation, Child(delegation.tasks[0], state(passage[field], web=False)), "done")
     for doubt in view.uncertainty:
         check_words(doubt, links=[])
 
 
 @HOSTILE
-@pytest.mark.parametrize("said", OBEYED)
-def test_notes_for_the_main_agent_keep_their_form(passage: dict[str, str], said: str) -> None:
-    told = findings_xml([state(passage[said], web=False)])
-    if not told:  # the text is too long for the prompt
+@pytest.mark.parametrize("field", OBEYED)
+def test_notes_for_the_main_agent_keep_their_form(passage: dict[str, str], field: str) -> None:
+    notes = findings_xml([state(passage[field], web=False)])
+    if not notes:  # the text is too long for the prompt
         return
-    tree = ElementTree.fromstring(told)
+    tree = ElementTree.fromstring(notes)
     assert [element.tag for element in tree.iter()] == ["findings", "finding", "statement", "proof", "open"]
 
 

@@ -28,7 +28,7 @@ FALSE = "The maximum pressure is 99 bar."
 
 def obeying(order: str) -> CountedModel:
     """Return a model that requests forbidden documents, then reports as instructed."""
-    asked = [
+    requested_calls = [
         ("rag_semantic_search", {"query": order[:500] or "salary"}),
         ("rag_semantic_search", {"query": "secret valve", "user_id": "ben", "project_id": "board"}),
         ("rag_semantic_search", {"query": "secret valve", "filters": {"doc_id": ["closed"]}}),
@@ -39,7 +39,9 @@ def obeying(order: str) -> CountedModel:
         (order, (proof("old", FALSE), proof("closed", SECRET))),
         (FALSE, (proof("old", order),)),
     )
-    return CountedModel(calls(*((name, json.dumps(arguments)) for name, arguments in asked)), report)
+    return CountedModel(
+        calls(*((name, json.dumps(arguments)) for name, arguments in requested_calls)), report
+    )
 
 
 async def poisoned(services: Services, text: str) -> None:

@@ -168,9 +168,9 @@ def check_harmless(outcome: Outcome) -> None:
         assert may_read(READER, tuple(outcome.rows[figure.block_id]["access_control_list"]))
 
 
-def check_no_secret(said: str, passage: str) -> None:
+def check_no_secret(prompt: str, passage: str) -> None:
     """Check that a prompt contains no text of another user's document, and no ids or permissions of any
     user.
     """
     for secret in (SECRET, "81,000", READER.user_id, *READER.groups, *READER.roles):
-        assert secret not in said.replace(passage, "") or secret in passage
+        assert secret not in prompt.replace(passage, "") or secret in passage

@@ -92,15 +92,15 @@ async def test_what_talks_over_its_limit_says_how_much_it_said(client: AsyncOpen
         assert reply.usage is not None
         assert reply.usage.completion_tokens >= 500
         assert reply.choices[0].finish_reason in {"stop", "tool_calls"}
-    said = await report(client, "overtalk=300", max_completion_tokens=200)
-    ComparatorReport.model_validate_json(said.choices[0].message.content or "")
+    completion = await report(client, "overtalk=300", max_completion_tokens=200)
+    ComparatorReport.model_validate_json(completion.choices[0].message.content or "")
 
 
 async def test_a_value_of_another_shape_is_json_and_fits_no_schema(client: AsyncOpenAI) -> None:
     with pytest.raises(ValidationError):
         await report(client, "garbage=shape")
-    called = await work(client, "garbage=shape,toolloop")
-    message = called.choices[0].message
+    completion = await work(client, "garbage=shape,toolloop")
+    message = completion.choices[0].message
     text = message.content or message.tool_calls[0].function.arguments  # type: ignore[index,union-attr]
     assert json.loads(text) == {"unexpected": True}
 

@@ -123,12 +123,12 @@ async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client:
             messages=[{"role": "user", "content": HELLO}],
             response_format=PlanReply,
         )
-    called = await client.chat.completions.create(
+    completion = await client.chat.completions.create(
         model=f"{CHAT}@garbage=content",
         messages=[{"role": "user", "content": HELLO}],
         tools=[SEARCH],
     )
-    call = (called.choices[0].message.tool_calls or [])[0]
+    call = (completion.choices[0].message.tool_calls or [])[0]
     assert call.type == "function"
     with pytest.raises(json.JSONDecodeError):
         json.loads(call.function.arguments)

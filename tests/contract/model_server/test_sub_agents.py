@@ -45,15 +45,15 @@ TOOLS = [tool("rag_semantic_search"), tool("rag_metadata_search")]
 
 
 async def test_a_document_without_passages_is_searched_and_then_all_is_ready(client: AsyncOpenAI) -> None:
-    asked = task("work", OLD)
-    first = await client.chat.completions.create(model=CHAT, messages=[asked], tools=TOOLS)
+    user_message = task("work", OLD)
+    first = await client.chat.completions.create(model=CHAT, messages=[user_message], tools=TOOLS)
     message = first.choices[0].message
     call = (message.tool_calls or [])[0]
     assert call.type == "function"
     assert call.function.name == "rag_semantic_search"
     assert json.loads(call.function.arguments)["doc_ids"] == ["new"]
-    said: list[ChatCompletionMessageParam] = [
-        asked,
+    conversation: list[ChatCompletionMessageParam] = [
+        user_message,
         {
             "role": "assistant",
             "tool_calls": [
@@ -66,7 +66,7 @@ async def test_a_document_without_passages_is_searched_and_then_all_is_ready(cli
         },
         {"role": "tool", "tool_call_id": call.id, "content": f"<documents>{NEW}</documents>"},
     ]
-    second = await client.chat.completions.create(model=CHAT, messages=said, tools=TOOLS)
+    second = await client.chat.completions.create(model=CHAT, messages=conversation, tools=TOOLS)
     assert second.choices[0].message.content == "READY"
     assert second.choices[0].finish_reason == "stop"
 

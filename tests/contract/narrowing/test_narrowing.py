@@ -82,10 +82,10 @@ async def test_no_read_that_starts_after_the_row_was_written_shows_a_closed_docu
     for doc_id in doc_ids:
         record: dict[str, Any] = {"title": f"Pump {doc_id}"}
         await add_document(services, doc_id, "The pump pressure is 15 bar.", readers=("anna",), **record)
-    shown = 0
+    shown_count = 0
     for probe in range(probes):
         doc_id, kind = doc_ids[probe % DOCUMENTS], KINDS[probe % len(KINDS)]
-        shown += doc_id in await seen_there(reader, kind, doc_id)
+        shown_count += doc_id in await seen_there(reader, kind, doc_id)
         await write_row(services, doc_id, CLOSED)
         here, there = await asyncio.gather(
             documents_seen(kind, doc_id, services), seen_there(reader, kind, doc_id)
@@ -93,4 +93,4 @@ async def test_no_read_that_starts_after_the_row_was_written_shows_a_closed_docu
         assert doc_id not in here | there, (probe, kind)
         await write_row(services, doc_id, OPEN)
     # Before the change, every probe must show the document, or the test proves nothing.
-    assert shown == probes
+    assert shown_count == probes

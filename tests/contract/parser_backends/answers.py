@@ -16,8 +16,8 @@ def region(page: int, polygon: tuple[float, ...] = (1, 1, 2, 1, 2, 2, 1, 2)) -> 
 
 
 def paragraph(text: str, page: int, role: str | None = None) -> dict[str, Any]:
-    found = {"content": text, "spans": span(text), "boundingRegions": region(page)}
-    return {**found, "role": role} if role else found
+    entry = {"content": text, "spans": span(text), "boundingRegions": region(page)}
+    return {**entry, "role": role} if role else entry
 
 
 def cell(row: int, column: int, text: str, **more: Any) -> dict[str, Any]:

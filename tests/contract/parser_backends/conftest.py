@@ -64,5 +64,5 @@ async def docling_serve() -> AsyncIterator[Backend]:
 
 @pytest.fixture(params=["intelligence", "docling_serve"])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    found: Backend = request.getfixturevalue(request.param)
-    return found
+    instance: Backend = request.getfixturevalue(request.param)
+    return instance

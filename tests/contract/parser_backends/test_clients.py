@@ -29,13 +29,13 @@ WRONG = {"document_intelligence_key": "wrong-key-0123", "docling_api_key": "wron
 
 async def test_headings_text_tables_and_figures_come_in_reading_order(backend: Backend, source: Path) -> None:
     layout = await backend.client.read_layout(source, "Pump.PDF", LIMITS)
-    found = [(piece.kind, piece.text, piece.page_number, piece.level) for piece in layout.pieces]
+    pieces = [(piece.kind, piece.text, piece.page_number, piece.level) for piece in layout.pieces]
     last = ("list_item", "- Stop it first.")
     # This service has no lists, so the app's parser recognises their marks.
     if backend.variable == "DOCUMENT_INTELLIGENCE":
         last = ("paragraph", "Stop it first.")
     in_figure = ("Figure 1: Flow", "Inlet")
-    assert [row for row in found if row[1] not in in_figure] == [
+    assert [row for row in pieces if row[1] not in in_figure] == [
         ("heading", "Pump report", 1, 1),
         ("paragraph", "The pump moves water.", 1, None),
         ("table", "", 1, None),
@@ -58,10 +58,10 @@ async def test_a_figure_has_its_caption_its_words_and_its_place(backend: Backend
 
 async def test_the_whole_file_is_sent_without_its_name(backend: Backend, source: Path) -> None:
     await backend.client.read_layout(source, "secret-merger.pdf", LIMITS)
-    sent = backend.server.served[0]
-    assert sent.path == backend.submit_path
-    assert sent.body == source.read_bytes()
-    assert "merger" not in str((sent.query, sent.fields))
+    request = backend.server.served[0]
+    assert request.path == backend.submit_path
+    assert request.body == source.read_bytes()
+    assert "merger" not in str((request.query, request.fields))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ async def test_a_wrong_key_names_the_setting_and_not_the_key(backend: Backend, s
     with pytest.raises(AuthenticationError) as refused:
         await client.read_layout(source, "a.pdf", LIMITS)
     await to.close()
-    said = " ".join((refused.value.detail, *refused.value.hints))
-    assert backend.variable in said
-    assert "wrong-key" not in said
+    error_text = " ".join((refused.value.detail, *refused.value.hints))
+    assert backend.variable in error_text
+    assert "wrong-key" not in error_text
     assert backend.server.served == []
 
 
@@ -207,11 +207,11 @@ async def test_pages_are_read_by_the_read_model_and_only_those_that_are_asked_fo
     intelligence: Backend, source: Path
 ) -> None:
     assert isinstance(intelligence.client, DocumentIntelligence)
-    found = await intelligence.client.read_pages(source, [2, 1], LIMITS)
-    assert found.texts == {1: "One", 2: "Two"}
-    sent = intelligence.server.served[0]
-    assert "prebuilt-read" in sent.path
-    assert sent.query["pages"] == "1-2"
+    reading = await intelligence.client.read_pages(source, [2, 1], LIMITS)
+    assert reading.texts == {1: "One", 2: "Two"}
+    request = intelligence.server.served[0]
+    assert "prebuilt-read" in request.path
+    assert request.query["pages"] == "1-2"
 
 
 async def test_a_conversion_that_fails_is_the_files_fault(docling_serve: Backend, source: Path) -> None:

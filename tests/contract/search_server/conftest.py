@@ -44,18 +44,18 @@ def make_index(
     """Yield a function that creates an index from fields, documents and other definitions, and returns it
     with a client.
     """
-    made: list[MadeIndex] = []
+    created_indexes: list[MadeIndex] = []
 
     def make(fields: list[Document], documents: list[Document] | None = None, **parts: Any) -> MadeIndex:
         name = unique_name("test")
         indexes.create_index(SearchIndex({"name": name, "fields": fields, **parts}))
-        made.append(MadeIndex(name, SearchClient(search_server.endpoint, name, credential)))
+        created_indexes.append(MadeIndex(name, SearchClient(search_server.endpoint, name, credential)))
         if documents:
-            assert all(result.succeeded for result in made[-1].client.upload_documents(documents))
-        return made[-1]
+            assert all(result.succeeded for result in created_indexes[-1].client.upload_documents(documents))
+        return created_indexes[-1]
 
     yield make
-    for one in made:
+    for one in created_indexes:
         indexes.delete_index(one.name)
         one.client.close()
 

@@ -109,12 +109,12 @@ def test_an_index_and_an_alias_never_share_a_name(
         indexes.create_alias(SearchAlias(name=ALIAS, indexes=[new.name]))
 
 
-@pytest.mark.parametrize("named", [[], ["nowhere"], ["a", "b"]])
+@pytest.mark.parametrize("index_names", [[], ["nowhere"], ["a", "b"]])
 def test_an_alias_names_exactly_one_index_that_exists(
-    indexes: SearchIndexClient, by_alias: SearchClient, named: list[str]
+    indexes: SearchIndexClient, by_alias: SearchClient, index_names: list[str]
 ) -> None:
     with pytest.raises(HttpResponseError) as refused:
-        indexes.create_alias(SearchAlias(name=ALIAS, indexes=named))
+        indexes.create_alias(SearchAlias(name=ALIAS, indexes=index_names))
     assert refused.value.status_code == 400
     assert list(indexes.list_alias_names()) == []
 

@@ -37,8 +37,8 @@ async def test_readers_and_writers_at_once_see_whole_documents(
                 for text in (word, "*"):
                     async for row in await client.search(text, filter=acl):
                         assert (row["content"], row["genre"]) == (word, word)
-                found = [row async for row in await client.search("alpha beta")]
-                assert len(found) in (0, 5)
+                rows = [row async for row in await client.search("alpha beta")]
+                assert len(rows) in (0, 5)
 
         await asyncio.gather(write(), read("alpha"), read("beta"))
         await indexes.delete_index("busy")

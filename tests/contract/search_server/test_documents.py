@@ -61,15 +61,15 @@ def test_upload_replaces_and_merge_keeps(books: MadeIndex) -> None:
 
 
 def test_one_key_may_occur_twice_in_a_batch(make_index: MakeIndex) -> None:
-    made = make_index(FIELDS, **PARTS)
+    index = make_index(FIELDS, **PARTS)
     batch = IndexDocumentsBatch()
     batch.add_upload_actions([{"id": "1", "title": "first"}])
     batch.add_merge_actions([{"id": "1", "pages": 5}])
     batch.add_delete_actions([{"id": "2"}])
     batch.add_merge_or_upload_actions([{"id": "2", "title": "second"}])
-    made.client.index_documents(batch)
-    assert (made.client.get_document("1")["title"], made.client.get_document("1")["pages"]) == ("first", 5)
-    assert made.client.get_document_count() == 2
+    index.client.index_documents(batch)
+    assert (index.client.get_document("1")["title"], index.client.get_document("1")["pages"]) == ("first", 5)
+    assert index.client.get_document_count() == 2
 
 
 def test_a_changed_document_is_found_by_its_new_words_only(books: MadeIndex) -> None:
@@ -112,23 +112,23 @@ def test_dates_come_back_in_utc(books: MadeIndex) -> None:
     ],
 )
 def test_one_bad_document_refuses_the_whole_batch(make_index: MakeIndex, document: dict[str, Any]) -> None:
-    made = make_index(FIELDS, **PARTS)
+    index = make_index(FIELDS, **PARTS)
     with pytest.raises(HttpResponseError) as refused:
-        made.client.upload_documents([{"id": "good"}, document])
+        index.client.upload_documents([{"id": "good"}, document])
     assert refused.value.status_code == 400
-    assert made.client.get_document_count() == 0
+    assert index.client.get_document_count() == 0
 
 
 def test_a_batch_over_the_limit_is_413_and_the_sdk_splits_it(
     make_index: MakeIndex, http: httpx.Client
 ) -> None:
-    made = make_index(FIELDS, **PARTS)
+    index = make_index(FIELDS, **PARTS)
     documents = [{"id": str(number)} for number in range(1001)]
-    address = f"/indexes('{made.name}')/docs/search.index"
+    address = f"/indexes('{index.name}')/docs/search.index"
     assert http.post(address, json={"value": documents}).status_code == 413
     assert http.post(address, content=b" " * (16 * 1024 * 1024 + 1)).status_code == 413
-    assert len(made.client.upload_documents(documents)) == 1001
-    assert made.client.get_document_count() == 1001
+    assert len(index.client.upload_documents(documents)) == 1001
+    assert index.client.get_document_count() == 1001
 
 
 def test_a_wrong_key_is_403(search_server: SearchServer, make_index: MakeIndex) -> None:

@@ -20,7 +20,7 @@ def test_a_definition_comes_back_with_its_defaults(indexes: SearchIndexClient) -
     index = SearchIndex(
         {"name": "defaults", "fields": [KEY, {"name": "n", "type": "Edm.Int32"}], **_vector_part()}
     )
-    made = indexes.create_index(index)
+    created_index = indexes.create_index(index)
     again = indexes.get_index("defaults")
     indexes.delete_index("defaults")
     number = again.fields[1]
@@ -32,7 +32,7 @@ def test_a_definition_comes_back_with_its_defaults(indexes: SearchIndexClient) -
     )
     algorithm = again.as_dict()["vectorSearch"]["algorithms"][0]
     assert algorithm["hnswParameters"] == {"m": 4, "efConstruction": 400, "efSearch": 500, "metric": "cosine"}
-    assert again.e_tag == made.e_tag
+    assert again.e_tag == created_index.e_tag
 
 
 def test_a_stale_etag_neither_changes_nor_deletes(indexes: SearchIndexClient) -> None:
@@ -52,12 +52,12 @@ def test_a_stale_etag_neither_changes_nor_deletes(indexes: SearchIndexClient) ->
 def test_a_new_field_keeps_the_documents_and_can_be_used_at_once(
     make_index: MakeIndex, indexes: SearchIndexClient
 ) -> None:
-    made = make_index([KEY, {"name": "a", "type": "Edm.String"}], [{"id": "1", "a": "old words"}])
-    definition = indexes.get_index(made.name)
+    index = make_index([KEY, {"name": "a", "type": "Edm.String"}], [{"id": "1", "a": "old words"}])
+    definition = indexes.get_index(index.name)
     definition.fields.append(SearchIndex({"fields": [{"name": "b", "type": "Edm.Int32"}]}).fields[0])
     indexes.create_or_update_index(definition)
-    made.client.merge_documents([{"id": "1", "b": 7}])
-    assert [row["a"] for row in made.client.search("words", filter="b eq 7")] == ["old words"]
+    index.client.merge_documents([{"id": "1", "b": 7}])
+    assert [row["a"] for row in index.client.search("words", filter="b eq 7")] == ["old words"]
 
 
 def test_what_would_be_kept_and_not_applied_is_refused(indexes: SearchIndexClient) -> None:
@@ -71,10 +71,10 @@ def test_what_would_be_kept_and_not_applied_is_refused(indexes: SearchIndexClien
 
 
 def test_an_existing_field_cannot_change(make_index: MakeIndex, indexes: SearchIndexClient) -> None:
-    made = make_index([KEY, {"name": "a", "type": "Edm.String", "filterable": False}])
+    index = make_index([KEY, {"name": "a", "type": "Edm.String", "filterable": False}])
     changed = {"name": "a", "type": "Edm.String", "filterable": True}
     with pytest.raises(HttpResponseError, match="cannot be changed"):
-        indexes.create_or_update_index(SearchIndex({"name": made.name, "fields": [KEY, changed]}))
+        indexes.create_or_update_index(SearchIndex({"name": index.name, "fields": [KEY, changed]}))
 
 
 @pytest.mark.parametrize(

@@ -38,17 +38,17 @@ def test_sigterm_ends_it_cleanly_and_everything_is_there_again(server: SearchSer
     assert server.stop() == 0
     server.start()
     with _http(server) as http:
-        found = http.post(
+        response = http.post(
             "/indexes('kept')/docs/search.post.search", json={"search": "number", "count": True}
         )
-        assert found.json()["@odata.count"] == 1
+        assert response.json()["@odata.count"] == 1
 
 
 def test_a_busy_port_is_one_clear_line(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         run = _run("--port", str(port), "--data", str(tmp_path), "--key", "k")
     assert run.returncode == 2
     assert run.stderr == f"Port {port} is in use; choose another one with --port\n"
@@ -87,10 +87,10 @@ def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
             for number in chance.sample(sorted(acknowledged), 20):
                 assert http.get(f"/indexes('kept')/docs('{number}')").json() == _document(number)
             for body in ({"search": "number"}, {"filter": "acl/any(a: a eq 'all')"}):
-                found = http.post(
+                response = http.post(
                     "/indexes('kept')/docs/search.post.search", json={**body, "count": True, "top": 0}
                 )
-                assert found.json()["@odata.count"] == stored
+                assert response.json()["@odata.count"] == stored
 
 
 def _wait_for_more(acknowledged: set[int], count: int) -> None:

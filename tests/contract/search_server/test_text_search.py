@@ -8,12 +8,12 @@ from azure.core.exceptions import HttpResponseError
 from tests.contract.search_server.conftest import MadeIndex, MakeIndex
 
 
-def ids(made: MadeIndex, text: str | None = None, **options: Any) -> list[str]:
-    return [row["id"] for row in made.client.search(text, **options)]
+def ids(index: MadeIndex, text: str | None = None, **options: Any) -> list[str]:
+    return [row["id"] for row in index.client.search(text, **options)]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected_ids"),
     [
         ("valve", {"1"}),
         ("VALVES", {"1"}),
@@ -25,12 +25,12 @@ def ids(made: MadeIndex, text: str | None = None, **options: Any) -> list[str]:
         ("!!", set()),
     ],
 )
-def test_words_in_the_simple_syntax(books: MadeIndex, text: str, found: set[str]) -> None:
-    assert set(ids(books, text)) == found
+def test_words_in_the_simple_syntax(books: MadeIndex, text: str, expected_ids: set[str]) -> None:
+    assert set(ids(books, text)) == expected_ids
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected_ids"),
     [
         ("wren herons", {"2", "3"}),
         ("title:birds", {"2", "3"}),
@@ -49,8 +49,8 @@ def test_words_in_the_simple_syntax(books: MadeIndex, text: str, found: set[str]
         ("*:*", {"1", "2", "3", "4", "5"}),
     ],
 )
-def test_full_syntax(books: MadeIndex, text: str, found: set[str]) -> None:
-    assert set(ids(books, text, query_type="full")) == found
+def test_full_syntax(books: MadeIndex, text: str, expected_ids: set[str]) -> None:
+    assert set(ids(books, text, query_type="full")) == expected_ids
 
 
 def test_a_boost_counts_in_the_score(books: MadeIndex) -> None:
@@ -129,12 +129,12 @@ def test_facets_count_the_matches(books: MadeIndex) -> None:
 
 def test_pages_follow_each_other_without_gap_or_repeat(make_index: MakeIndex) -> None:
     fields = [{"name": "id", "type": "Edm.String", "key": True}, {"name": "text", "type": "Edm.String"}]
-    made = make_index(fields, [{"id": f"{number:04}", "text": "same words"} for number in range(1120)])
+    index = make_index(fields, [{"id": f"{number:04}", "text": "same words"} for number in range(1120)])
     for text in ("*", "words"):
-        pages = [list(page) for page in made.client.search(text, include_total_count=True).by_page()]
+        pages = [list(page) for page in index.client.search(text, include_total_count=True).by_page()]
         assert [len(page) for page in pages] == [50] * 22 + [20]
         assert len({row["id"] for page in pages for row in page}) == 1120
-    assert len(ids(made, "words", top=1105)) == 1105
-    assert ids(made, "words", top=2, skip=3) == ["0003", "0004"]
-    answer = made.client.search("words", include_total_count=True, top=0)
+    assert len(ids(index, "words", top=1105)) == 1105
+    assert ids(index, "words", top=2, skip=3) == ["0003", "0004"]
+    answer = index.client.search("words", include_total_count=True, top=0)
     assert (answer.get_count(), list(answer)) == (1120, [])

@@ -14,13 +14,13 @@ def near(vector: list[float], k: int = 3, **options: Any) -> VectorizedQuery:
     return VectorizedQuery(vector=vector, k_nearest_neighbors=k, fields="vector", **options)
 
 
-def scores(made: MadeIndex, text: str | None = None, **options: Any) -> dict[str, float]:
-    return {row["id"]: row["@search.score"] for row in made.client.search(text, **options)}
+def scores(index: MadeIndex, text: str | None = None, **options: Any) -> dict[str, float]:
+    return {row["id"]: row["@search.score"] for row in index.client.search(text, **options)}
 
 
 def test_the_score_of_a_vector_comes_from_its_cosine(books: MadeIndex) -> None:
-    found = scores(books, vector_queries=[near([0.0, 2.0, 0.0, 0.0], k=2)])
-    assert found == {"2": pytest.approx(1.0), "1": pytest.approx(0.5)}
+    score_by_id = scores(books, vector_queries=[near([0.0, 2.0, 0.0, 0.0], k=2)])
+    assert score_by_id == {"2": pytest.approx(1.0), "1": pytest.approx(0.5)}
 
 
 def test_a_filter_is_applied_before_the_neighbours_are_counted(books: MadeIndex) -> None:
@@ -29,10 +29,10 @@ def test_a_filter_is_applied_before_the_neighbours_are_counted(books: MadeIndex)
 
 
 def test_the_best_of_two_rankings_scores_two_sixtieths(books: MadeIndex) -> None:
-    found = scores(books, "wren", vector_queries=[near([0.0, 1.0, 0.0, 0.0])])
-    assert next(iter(found)) == "2"
-    assert found["2"] == pytest.approx(2 / 60)
-    assert len(found) == 3
+    score_by_id = scores(books, "wren", vector_queries=[near([0.0, 1.0, 0.0, 0.0])])
+    assert next(iter(score_by_id)) == "2"
+    assert score_by_id["2"] == pytest.approx(2 / 60)
+    assert len(score_by_id) == 3
 
 
 def test_a_weight_counts_in_the_fusion(books: MadeIndex) -> None:

@@ -52,7 +52,7 @@ class Connector:
         self.refusals = list(refusals)
         self.moved_to: str | None = None
         self.delay_s = 0.0
-        self._asked = asyncio.Condition()
+        self._request_received = asyncio.Condition()
         # The last number by stream id, or None after the end of the stream.
         self._streams: dict[str, int | None] = {}
         app = web.Application()
@@ -82,10 +82,10 @@ class Connector:
     def activities(self) -> list[dict[str, Any]]:
         return [got.activity for got in self.got]
 
-    async def asked(self, times: int) -> None:
+    async def wait_for_requests(self, times: int) -> None:
         """Wait until this many requests were received, including rejected ones."""
-        async with asyncio.timeout(60), self._asked:
-            await self._asked.wait_for(lambda: len(self.got) + self.refused >= times)
+        async with asyncio.timeout(60), self._request_received:
+            await self._request_received.wait_for(lambda: len(self.got) + self.refused >= times)
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
@@ -102,12 +102,12 @@ class Connector:
         if self.moved_to:
             raise web.HTTPTemporaryRedirect(self.moved_to)
         await asyncio.sleep(self.delay_s)
-        answer = self._taken(request, activity)
-        async with self._asked:
-            self._asked.notify_all()
+        answer = self._respond(request, activity)
+        async with self._request_received:
+            self._request_received.notify_all()
         return answer
 
-    def _taken(self, request: web.Request, activity: dict[str, Any]) -> web.Response:
+    def _respond(self, request: web.Request, activity: dict[str, Any]) -> web.Response:
         refusal = self.refusals.pop(0) if self.refusals else None
         got = Got(request.method, request.raw_path, dict(request.headers), activity)
         refusal = refusal or self._stream_refusal(got)
@@ -125,15 +125,15 @@ class Connector:
         return web.json_response({"id": message_id}, status=201)
 
     def _stream_refusal(self, got: Got) -> Refusal | None:
-        told = got.stream
-        if not told:
+        stream = got.stream
+        if not stream:
             return None
         if got.activity["conversation"].get("conversationType") != "personal":
             return Refusal(405, "x", "Streaming API is not enabled for non personal scope")
-        last = self._streams.get(told["streamId"]) if "streamId" in told else 0
+        last = self._streams.get(stream["streamId"]) if "streamId" in stream else 0
         if last is None:
             return Refusal(403, "ContentStreamNotAllowed", "Not on an already completed streamed message")
-        if told["streamType"] != "final" and told["streamSequence"] != last + 1:
+        if stream["streamType"] != "final" and stream["streamSequence"] != last + 1:
             return Refusal(412, "ContentStreamSequenceOrderPreConditionFailed", "Out of order")
         return None
 

@@ -69,7 +69,7 @@ def certificate(folder: Path) -> Path:
     """Create a certificate without host names, which the client of the test doesn't verify."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    signed_certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -83,7 +83,7 @@ def certificate(folder: Path) -> Path:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path = folder / "server.pem"
-    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    path.write_bytes(private + signed_certificate.public_bytes(serialization.Encoding.PEM))
     return path
 
 

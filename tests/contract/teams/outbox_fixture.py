@@ -25,6 +25,6 @@ async def connector() -> AsyncIterator[Connector]:
 @pytest.fixture
 async def outbox() -> AsyncIterator[BotOutbox]:
     settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
-    made = BotOutbox(settings, no_token, stream_interval_s=0.02)
-    yield made
-    await made.close()
+    bot_outbox = BotOutbox(settings, no_token, stream_interval_s=0.02)
+    yield bot_outbox
+    await bot_outbox.close()

@@ -50,14 +50,14 @@ def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
 def claims(**changes: Any) -> dict[str, Any]:
     """Return the claims of a Bot Service token; a claim changed to None is omitted."""
     now = int(time.time())
-    said = {
+    defaults = {
         "iss": CLOUDS["public"].issuer,
         "aud": APP_ID,
         "nbf": now - 60,
         "exp": now + 3600,
         "serviceurl": SERVICE,
     }
-    return {name: value for name, value in {**said, **changes}.items() if value is not None}
+    return {name: value for name, value in {**defaults, **changes}.items() if value is not None}
 
 
 def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: Any) -> str:
@@ -65,10 +65,12 @@ def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: A
 
     The token is composed by hand, because libraries refuse to create the invalid tokens that tests need.
     """
-    given = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID, **(headers or {})}
-    said = _encoded({name: value for name, value in given.items() if value is not None}, claims(**changes))
-    signature = key(by).sign(said.encode(), padding.PKCS1v15(), hashes.SHA256())
-    return f"Bearer {said}.{_base64(signature)}"
+    token_headers = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID, **(headers or {})}
+    signing_input = _encoded(
+        {name: value for name, value in token_headers.items() if value is not None}, claims(**changes)
+    )
+    signature = key(by).sign(signing_input.encode(), padding.PKCS1v15(), hashes.SHA256())
+    return f"Bearer {signing_input}.{_base64(signature)}"
 
 
 def unsigned(header: dict[str, Any], signature: bytes = b"", **changes: Any) -> str:
@@ -86,7 +88,7 @@ def _base64(content: bytes) -> str:
 
 def teams_message(**changes: Any) -> dict[str, Any]:
     """Return a Teams message in the format of the Bot Service. A field changed to None is omitted."""
-    said: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "type": "message",
         "id": "1700000000000",
         "timestamp": "2026-01-02T03:04:05.678Z",
@@ -101,7 +103,7 @@ def teams_message(**changes: Any) -> dict[str, Any]:
         "entities": [{"type": "clientInfo", "locale": "de-DE", "platform": "Web"}],
         "channelData": {"tenant": {"id": TENANT}},
     }
-    return {name: value for name, value in {**said, **changes}.items() if value is not None}
+    return {name: value for name, value in {**defaults, **changes}.items() if value is not None}
 
 
 @dataclass
@@ -124,14 +126,16 @@ class Messages:
     ) -> httpx.Response:
         """Send an activity. Bytes are sent unchanged, anything else as JSON."""
         body = activity if isinstance(activity, bytes) else json.dumps(activity or teams_message()).encode()
-        given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
+        request_headers = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         if authorization is not None:
-            given["Authorization"] = authorization
+            request_headers["Authorization"] = authorization
         transport = httpx.ASGITransport(make_app(None), client=(peer, 50000))
         async with httpx.AsyncClient(
             transport=transport, base_url=f"http://{host}:7071/api", timeout=60
         ) as channel:
-            return await channel.post("/messages", content=body, headers=[*given.items(), *(more or ())])
+            return await channel.post(
+                "/messages", content=body, headers=[*request_headers.items(), *(more or ())]
+            )
 
     def has_changed_nothing(self) -> bool:
         """Return whether nothing was stored or started, and not even a table or container was created."""
@@ -140,15 +144,15 @@ class Messages:
 
 def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
     """Return the route over these services. Accepted activities are recorded instead of handled."""
-    made = Messages(services)
+    route = Messages(services)
 
     async def handle(activity: BotActivity, services: Services, starter: object) -> dict[str, Any] | None:
-        made.handled.append(activity)
-        return made.answer
+        route.handled.append(activity)
+        return route.answer
 
     monkeypatch.setattr("functions.teams.handle", handle)
     monkeypatch.setattr("shared.wiring.get_services", lambda: services)
-    return made
+    return route
 
 
 def bot_settings(**changes: Any) -> Settings:

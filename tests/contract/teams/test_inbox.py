@@ -65,11 +65,11 @@ def understood(activity: Any) -> BotActivity | None:
     st.dictionaries(st.sampled_from([*teams_message(), "value", "replyToId", "membersAdded"]), anything),
 )
 def test_any_values_of_any_fields(kind: str, changes: dict[str, Any]) -> None:
-    made = understood({**teams_message(type=kind), **changes})
-    if made is not None and made.kind != "ignored":
-        object_id = made.sender.object_id
+    activity = understood({**teams_message(type=kind), **changes})
+    if activity is not None and activity.kind != "ignored":
+        object_id = activity.sender.object_id
         assert object_id is None or GUID.fullmatch(object_id)
-        assert made.conversation.conversation_id.isprintable()
+        assert activity.conversation.conversation_id.isprintable()
 
 
 @patient
@@ -214,7 +214,7 @@ async def test_what_asks_nothing_of_us_is_acknowledged_and_changes_nothing(
     assert teams_app.has_changed_nothing()
 
 
-async def taken(app: Messages, **changes: Any) -> BotActivity:
+async def receive_activity(app: Messages, **changes: Any) -> BotActivity:
     """Return the activity that the inbox parsed from a Teams message. The SDK must accept it as well."""
     activity = teams_message(**changes)
     Activity.model_validate(activity)
@@ -224,9 +224,9 @@ async def taken(app: Messages, **changes: Any) -> BotActivity:
 
 
 async def message(app: Messages, **changes: Any) -> BotMessage:
-    made = await taken(app, **changes)
-    assert isinstance(made, BotMessage)
-    return made
+    activity = await receive_activity(app, **changes)
+    assert isinstance(activity, BotMessage)
+    return activity
 
 
 class NoSearchService(InMemorySearchAdmin):
@@ -245,8 +245,8 @@ async def test_a_message_is_taken_down_while_there_is_no_search_service(
 
 
 async def test_a_message_says_who_wrote_what_where(teams_app: Messages) -> None:
-    made = await message(teams_app)
-    assert made.model_dump(mode="json", exclude={"sender", "sent_at"}) == {
+    bot_message = await message(teams_app)
+    assert bot_message.model_dump(mode="json", exclude={"sender", "sent_at"}) == {
         "kind": "message",
         "activity_id": "1700000000000",
         "conversation": {
@@ -263,9 +263,9 @@ async def test_a_message_says_who_wrote_what_where(teams_app: Messages) -> None:
         "button": None,
         "attachments": [],
     }
-    assert made.sender.name == "Ada"
-    assert made.sent_at is not None
-    assert made.sent_at.isoformat() == "2026-01-02T03:04:05.678000+00:00"
+    assert bot_message.sender.name == "Ada"
+    assert bot_message.sent_at is not None
+    assert bot_message.sent_at.isoformat() == "2026-01-02T03:04:05.678000+00:00"
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ async def test_a_message_says_who_wrote_what_where(teams_app: Messages) -> None:
 async def test_where_it_is_not_said_that_one_person_reads_several_might(
     teams_app: Messages, conversation: dict[str, Any], kind: str
 ) -> None:
-    made = await message(teams_app, conversation={"id": "a", "tenantId": TENANT, **conversation})
-    assert made.conversation.kind == kind
+    bot_message = await message(teams_app, conversation={"id": "a", "tenantId": TENANT, **conversation})
+    assert bot_message.conversation.kind == kind
 
 
 async def test_a_mention_of_us_is_no_part_of_a_question_and_one_of_others_is(teams_app: Messages) -> None:
@@ -292,8 +292,10 @@ async def test_a_mention_of_us_is_no_part_of_a_question_and_one_of_others_is(tea
         {"type": "mention", "mentioned": {"id": "28:bot", "name": "GW"}, "text": "<at>GW</at>"},
         {"type": "mention", "mentioned": {"id": "29:eve", "name": "Eve"}, "text": "<at>Eve</at>"},
     ]
-    made = await message(teams_app, text="<at>GW</at>\u00a0 what does <at>Eve</at> say? ", entities=entities)
-    assert made.text == "what does <at>Eve</at> say?"
+    bot_message = await message(
+        teams_app, text="<at>GW</at>\u00a0 what does <at>Eve</at> say? ", entities=entities
+    )
+    assert bot_message.text == "what does <at>Eve</at> say?"
 
 
 @pytest.mark.parametrize(
@@ -305,13 +307,13 @@ async def test_a_mention_of_us_is_no_part_of_a_question_and_one_of_others_is(tea
     ],
 )
 async def test_a_button_says_what_was_chosen(teams_app: Messages, value: Any) -> None:
-    made = await message(teams_app, text=None, value=value)
-    assert made.button == ChosenOption(run_id="r1", number=2)
+    bot_message = await message(teams_app, text=None, value=value)
+    assert bot_message.button == ChosenOption(run_id="r1", number=2)
 
 
 async def test_a_button_may_be_a_command(teams_app: Messages) -> None:
-    made = await message(teams_app, text=None, value={"kind": "command", "command": "/sources"})
-    assert made.button == ButtonCommand(command="/sources")
+    bot_message = await message(teams_app, text=None, value={"kind": "command", "command": "/sources"})
+    assert bot_message.button == ButtonCommand(command="/sources")
 
 
 @pytest.mark.parametrize(
@@ -393,19 +395,21 @@ async def test_a_thumb_comes_with_the_message_that_it_is_for(teams_app: Messages
 async def test_the_words_beside_a_thumb_come_in_several_forms(
     teams_app: Messages, feedback: str | None, comment: str
 ) -> None:
-    said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": feedback}}
-    made = await taken(teams_app, type="invoke", name="message/submitAction", value=said, replyToId="1")
-    assert made.kind == "feedback"
-    assert (made.thumb, made.comment) == ("up", comment)
+    action = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": feedback}}
+    activity = await receive_activity(
+        teams_app, type="invoke", name="message/submitAction", value=action, replyToId="1"
+    )
+    assert activity.kind == "feedback"
+    assert (activity.thumb, activity.comment) == ("up", comment)
 
 
 async def test_the_playground_rates_the_last_message(local_app: Messages) -> None:
-    said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": ""}}
+    action = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": ""}}
     activity = teams_message(
         type="invoke",
         name="message/submitAction",
         text=None,
-        value=said,
+        value=action,
         serviceUrl="http://127.0.0.1:5000/_connector",
         channelData={"source": {"name": "message"}},
     )
@@ -416,16 +420,18 @@ async def test_the_playground_rates_the_last_message(local_app: Messages) -> Non
     assert (feedback.message_id, feedback.comment) == ("", "")
 
 
-@pytest.mark.parametrize(("added", "is_us"), [("28:bot", True), ("29:1abc", False)])
-async def test_who_joins_is_known(teams_app: Messages, added: str, is_us: bool) -> None:
-    made = await taken(teams_app, type="conversationUpdate", membersAdded=[{"id": added}], text=None)
-    assert made.kind == "joined"
-    assert made.is_us == is_us
+@pytest.mark.parametrize(("member_id", "is_us"), [("28:bot", True), ("29:1abc", False)])
+async def test_who_joins_is_known(teams_app: Messages, member_id: str, is_us: bool) -> None:
+    activity = await receive_activity(
+        teams_app, type="conversationUpdate", membersAdded=[{"id": member_id}], text=None
+    )
+    assert activity.kind == "joined"
+    assert activity.is_us == is_us
 
 
 async def test_the_same_event_without_an_id_is_the_same_event(teams_app: Messages) -> None:
     for _ in range(2):
-        await taken(teams_app, type="conversationUpdate", membersAdded=[{"id": "28:bot"}], id=None)
+        await receive_activity(teams_app, type="conversationUpdate", membersAdded=[{"id": "28:bot"}], id=None)
     first, second = teams_app.handled
     assert first.kind == second.kind == "joined"
     assert first.activity_id == second.activity_id != ""
@@ -433,10 +439,10 @@ async def test_the_same_event_without_an_id_is_the_same_event(teams_app: Message
 
 async def test_an_object_id_that_is_none_of_entras_is_nobodys(teams_app: Messages) -> None:
     for name in ("*", "anna", "conversation:1", "org:1", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee "):
-        made = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": name}})
-        assert made.sender.object_id is None
+        bot_message = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": name}})
+        assert bot_message.sender.object_id is None
 
 
 async def test_a_person_is_the_same_as_in_the_web(teams_app: Messages) -> None:
-    made = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": PERSON.upper()}})
-    assert made.sender.object_id == PERSON
+    bot_message = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": PERSON.upper()}})
+    assert bot_message.sender.object_id == PERSON

@@ -39,7 +39,7 @@ async def test_on_a_developers_machine_the_playground_is_believed(local_app: Mes
 
 
 @pytest.mark.parametrize(
-    "said",
+    "post_arguments",
     [
         {"peer": "192.168.1.5"},
         {"peer": "::ffff:10.0.0.1"},
@@ -50,13 +50,13 @@ async def test_on_a_developers_machine_the_playground_is_believed(local_app: Mes
     ],
     ids=str,
 )
-async def test_nobody_else_is_believed_there(local_app: Messages, said: dict[str, Any]) -> None:
-    assert (await local_app.post(LOCAL, **said)).status_code == 401
+async def test_nobody_else_is_believed_there(local_app: Messages, post_arguments: dict[str, Any]) -> None:
+    assert (await local_app.post(LOCAL, **post_arguments)).status_code == 401
     assert local_app.has_changed_nothing()
 
 
 @pytest.mark.parametrize(
-    ("told", "status"),
+    ("tenant_fields", "status"),
     [
         ({"channelData": {}}, 202),
         ({"conversation": {"id": "a", "conversationType": "personal"}}, 202),
@@ -65,11 +65,11 @@ async def test_nobody_else_is_believed_there(local_app: Messages, said: dict[str
     ],
 )
 async def test_there_a_tenant_may_be_told_in_one_place_and_must_be_ours(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], status: int
+    monkeypatch: pytest.MonkeyPatch, tenant_fields: dict[str, Any], status: int
 ) -> None:
     settings = bot_settings(bot_app_id=None, bot_local_anonymous=True)
     app = messages(monkeypatch, bot_services(None, settings))
-    answered = await app.post(teams_message(serviceUrl="http://localhost:1/", **told))
+    answered = await app.post(teams_message(serviceUrl="http://localhost:1/", **tenant_fields))
     assert answered.status_code == status
 
 

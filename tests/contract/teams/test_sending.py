@@ -69,15 +69,15 @@ async def test_a_refusal_is_told_without_internals(
     with pytest.raises(error) as raised:
         await outbox.say(connector.conversation(), BotReply(text="x"))
     assert connector.refused == 1
-    shown = f"{raised.value.detail} {raised.value.hints} {raised.value.__cause__}"
-    assert "secret" not in shown
-    assert "127.0.0.1" not in shown
+    error_text = f"{raised.value.detail} {raised.value.hints} {raised.value.__cause__}"
+    assert "secret" not in error_text
+    assert "127.0.0.1" not in error_text
     assert raised.value.__suppress_context__
 
 
 async def test_a_channel_that_is_gone_is_a_dependency_that_failed(outbox: BotOutbox) -> None:
-    async with Connector() as gone:
-        conversation = gone.conversation()
+    async with Connector() as closed_connector:
+        conversation = closed_connector.conversation()
     with pytest.raises(DependencyError, match="No connection"):
         await outbox.typing(conversation)
 
@@ -102,7 +102,7 @@ async def test_what_may_have_arrived_is_not_sent_again(
     connector.delay_s = 0.3
     with pytest.raises(CallTimeoutError):
         await outbox.say(connector.conversation(), BotReply(text="x"))
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     assert len(connector.got) == 1
 
 
@@ -245,14 +245,16 @@ async def test_steps_then_text_then_the_whole_message_in_its_place(
     stream = await outbox.begin(connector.conversation())
     assert stream.is_live
     await stream.inform("Looking\nfor documents")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     await stream.write("The valve ")
-    await connector.asked(2)
+    await connector.wait_for_requests(2)
     await stream.write("opens")
-    await connector.asked(3)
+    await connector.wait_for_requests(3)
     assert await stream.finish(_LAST) == "m1"
-    told = [(got.stream["streamType"], got.activity["type"], got.activity["text"]) for got in connector.got]
-    assert told == [
+    updates = [
+        (got.stream["streamType"], got.activity["type"], got.activity["text"]) for got in connector.got
+    ]
+    assert updates == [
         ("informative", "typing", "Looking for documents"),
         ("streaming", "typing", "The valve "),
         ("streaming", "typing", "The valve opens"),
@@ -305,10 +307,10 @@ async def test_a_stream_that_took_too_long_is_replaced_by_the_whole_message(
 ) -> None:
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     connector.refusals = [_LATE]
     await stream.write(" opens")
-    await connector.asked(2)
+    await connector.wait_for_requests(2)
     assert await stream.finish(_LAST) == "m1"
     assert not stream.is_live
     assert [got.method for got in connector.got] == ["POST", "PUT"]
@@ -320,13 +322,13 @@ async def test_a_stream_that_took_too_long_is_replaced_by_the_whole_message(
 async def test_or_comes_anew_where_it_cannot_be_replaced(connector: Connector, outbox: BotOutbox) -> None:
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     connector.refusals = [_LATE, Refusal(404)]
     assert await stream.finish(_LAST) == "m2"
     assert connector.activities[-1]["text"] == _LAST.text
 
 
-async def known(stream: BotStream) -> None:
+async def wait_for_message_id(stream: BotStream) -> None:
     """Wait until the channel has assigned the message's id."""
     while not stream.message_id:  # noqa: ASYNC110  # the port has no event for it: nothing else waits
         await asyncio.sleep(0.01)
@@ -340,14 +342,14 @@ async def test_a_message_that_a_dead_process_began_becomes_the_whole_one(
 ) -> None:
     died = await outbox.begin(connector.conversation())
     await died.write("The valve")
-    await connector.asked(1)
-    await asyncio.wait_for(known(died), 60)
+    await connector.wait_for_requests(1)
+    await asyncio.wait_for(wait_for_message_id(died), 60)
     if is_whole:
         await died.finish(_LAST)
-    begun = await outbox.begin(connector.conversation(), message_id=died.message_id)
-    assert not begun.is_live
-    await begun.write("The valve")
-    assert await begun.finish(_LAST) == "m1"
+    stream = await outbox.begin(connector.conversation(), message_id=died.message_id)
+    assert not stream.is_live
+    await stream.write("The valve")
+    assert await stream.finish(_LAST) == "m1"
     assert [got.method for got in connector.got] == methods
     assert {got.stream.get("streamId", "m1") for got in connector.got} == {"m1"}
     assert connector.activities[-1]["text"] == _LAST.text
@@ -355,8 +357,8 @@ async def test_a_message_that_a_dead_process_began_becomes_the_whole_one(
 
 async def test_or_comes_anew_where_that_message_is_gone(connector: Connector, outbox: BotOutbox) -> None:
     connector.refusals = [Refusal(403, "ContentStreamNotAllowed", "already completed"), Refusal(404)]
-    begun = await outbox.begin(connector.conversation(), message_id="m0")
-    assert await begun.finish(_LAST) == "m1"
+    stream = await outbox.begin(connector.conversation(), message_id="m0")
+    assert await stream.finish(_LAST) == "m1"
     assert connector.got[0].method == "POST"
 
 
@@ -366,11 +368,11 @@ async def test_a_person_who_stops_the_message_gets_no_more_of_it(
 ) -> None:
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     connector.refusals = [_STOPPED]
     if not at_the_end:
         await stream.write(" opens")
-        await connector.asked(2)
+        await connector.wait_for_requests(2)
     assert await stream.finish(_LAST) == "m1"
     assert len(connector.got) == 1
 
@@ -381,7 +383,7 @@ async def test_a_channel_that_knows_no_growing_messages_gets_a_whole_one(
     connector.refusals = [_UNKNOWN]
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     await stream.write(" opens")
     assert await stream.finish(_LAST) == "m1"
     assert [got.stream for got in connector.got] == [{}]
@@ -391,7 +393,7 @@ async def test_an_update_that_fails_is_left_out(connector: Connector, outbox: Bo
     connector.refusals = [Refusal(500), Refusal(429, headers={"Retry-After": "0.01"})]
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(3)
+    await connector.wait_for_requests(3)
     assert await stream.finish(_LAST) == "m1"
     assert [got.stream["streamType"] for got in connector.got] == ["streaming", "final"]
 
@@ -402,7 +404,7 @@ async def test_a_channel_that_goes_on_failing_is_left_in_peace_until_the_end(
     connector.refusals = [Refusal(500)] * 3
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(3)
+    await connector.wait_for_requests(3)
     await asyncio.sleep(0.1)
     await stream.write(" opens")
     assert await stream.finish(_LAST) == "m1"
@@ -416,7 +418,7 @@ async def test_updates_that_fail_now_and_then_do_not_end_the_stream(
     for turn in range(4):  # more failures than a stream tolerates in a row
         connector.refusals = [Refusal(500)]
         await stream.write(f"word {turn} ")
-        await connector.asked(2 * turn + 2)
+        await connector.wait_for_requests(2 * turn + 2)
     assert await stream.finish(_LAST) == "m1"
     assert connector.refused == 4
     assert [got.stream["streamType"] for got in connector.got] == ["streaming"] * 4 + ["final"]
@@ -429,7 +431,7 @@ async def test_a_channel_that_asks_for_an_hour_does_not_hold_back_the_answer(
     connector.refusals = [Refusal(429, headers={"Retry-After": "3600"})]
     stream = await outbox.begin(connector.conversation())
     await stream.write("The valve")
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     async with asyncio.timeout(30):
         assert await stream.finish(_LAST) == "m1"
 
@@ -448,11 +450,11 @@ async def test_a_text_too_long_for_one_message_ends_in_several(
     text = "\n\n".join("word " * 100 for _ in range(40))
     stream = await outbox.begin(connector.conversation())
     await stream.write(text[:100])
-    await connector.asked(1)
+    await connector.wait_for_requests(1)
     await stream.write(text[100:])
-    sent = await stream.finish(_LAST.model_copy(update={"text": text}))
+    message_id = await stream.finish(_LAST.model_copy(update={"text": text}))
     assert [got.stream.get("streamType") for got in connector.got] == ["streaming", "final", None, None]
-    assert sent == "m4"
+    assert message_id == "m4"
     assert "channelData" not in connector.activities[1]
 
 
@@ -516,9 +518,9 @@ async def test_an_answer_in_teams_has_chips_label_thumbs_and_a_card(
     connector: Connector, outbox: BotOutbox
 ) -> None:
     assert await outbox.say(connector.conversation(), _ANSWER) == "m1"
-    sent = connector.activities[0]
-    (card,) = sent.pop("attachments")
-    assert sent == _MESSAGE | {"serviceUrl": connector.service_url}
+    activity = connector.activities[0]
+    (card,) = activity.pop("attachments")
+    assert activity == _MESSAGE | {"serviceUrl": connector.service_url}
     assert connector.got[0].path == "/teams/v3/conversations/a:1%2Fx/activities"
     figure, table = card["content"]["body"]
     assert [item["type"] for item in figure["items"]] == ["Image", "TextBlock", "ActionSet"]
@@ -533,15 +535,15 @@ async def test_options_are_buttons_and_numbers(connector: Connector, outbox: Bot
         ShownButton(title="All", value=ButtonCommand(command="/sources")),
     )
     await outbox.say(connector.conversation(), BotReply(text="Which one?", buttons=buttons))
-    sent = connector.activities[0]
-    assert sent["text"] == "Which one?\n\n1. pump\\_\\[1\\].pdf"
-    actions = [set_["actions"][0] for set_ in sent["attachments"][0]["content"]["body"]]
+    activity = connector.activities[0]
+    assert activity["text"] == "Which one?\n\n1. pump\\_\\[1\\].pdf"
+    actions = [set_["actions"][0] for set_ in activity["attachments"][0]["content"]["body"]]
     assert [action["title"] for action in actions] == ["1. pump_[1].pdf", "All"]
     assert [action["data"]["groundwork"] for action in actions] == [
         {"kind": "choose", "run_id": "r", "number": 1},
         {"kind": "command", "command": "/sources"},
     ]
-    assert "channelData" not in sent  # the message can't be rated
+    assert "channelData" not in activity  # the message can't be rated
 
 
 async def test_other_channels_get_everything_in_words(connector: Connector, outbox: BotOutbox) -> None:
@@ -572,14 +574,14 @@ async def test_a_long_answer_is_told_in_parts_each_with_its_own_sources(
     )
     reply = _ANSWER.model_copy(update={"text": "\n\n".join(paragraphs), "citations": cited})
     assert await outbox.say(connector.conversation(), reply) == f"m{len(connector.got)}"
-    sent = connector.activities
-    assert len(sent) > 4
-    assert "\n\n".join(part["text"] for part in sent if part["text"]) == reply.text
-    told = [claim["position"] for part in sent for claim in part["entities"][0].get("citation", ())]
-    assert told == list(range(1, 121))
-    assert all(2 * len(json.dumps(part, ensure_ascii=False)) <= 41_000 for part in sent)
-    assert ["channelData" in part for part in sent] == [False] * (len(sent) - 1) + [True]
-    assert [bool(part.get("attachments")) for part in sent] == [False] * (len(sent) - 1) + [True]
+    activities = connector.activities
+    assert len(activities) > 4
+    assert "\n\n".join(part["text"] for part in activities if part["text"]) == reply.text
+    numbers = [claim["position"] for part in activities for claim in part["entities"][0].get("citation", ())]
+    assert numbers == list(range(1, 121))
+    assert all(2 * len(json.dumps(part, ensure_ascii=False)) <= 41_000 for part in activities)
+    assert ["channelData" in part for part in activities] == [False] * (len(activities) - 1) + [True]
+    assert [bool(part.get("attachments")) for part in activities] == [False] * (len(activities) - 1) + [True]
 
 
 async def test_sources_of_words_that_no_model_wrote_carry_no_label(
@@ -599,11 +601,11 @@ async def test_more_sources_than_a_message_takes_are_in_its_card(
         ShownCitation(n=n, name="x", abstract="y", url="https://app.example/(n)") for n in range(1, 16)
     )
     await outbox.say(connector.conversation(), BotReply(text=lines, citations=cited))
-    (sent,) = connector.activities
-    shown = [claim["position"] for claim in sent["entities"][0]["citation"]]
-    _, folded = sent["attachments"][0]["content"]["body"]
+    (activity,) = connector.activities
+    numbers = [claim["position"] for claim in activity["entities"][0]["citation"]]
+    _, folded = activity["attachments"][0]["content"]["body"]
     sources = [item["text"] for item in folded["items"] if item["text"].startswith("[")]
-    assert len(shown) + len(sources) == 15
+    assert len(numbers) + len(sources) == 15
     assert sources[-1] == "[15](https://app.example/%28n%29) x"
 
 
@@ -614,17 +616,17 @@ async def test_a_text_that_is_too_long_is_unfolded_by_a_button(
     paragraphs[-1] = "{{DATE(2026)}} and [a link](https://elsewhere.example)"
     reply = _ANSWER.model_copy(update={"text": "\n\n".join(paragraphs), "badge": "Deep analysis"})
     await outbox.say(connector.conversation(), reply)
-    (sent,) = connector.activities
-    assert sent["text"].endswith("**Deep analysis**\n\n…")
-    assert sent["channelData"] == {"feedbackLoop": {"type": "default"}}
-    action, folded, *_ = sent["attachments"][0]["content"]["body"]
+    (activity,) = connector.activities
+    assert activity["text"].endswith("**Deep analysis**\n\n…")
+    assert activity["channelData"] == {"feedbackLoop": {"type": "default"}}
+    action, folded, *_ = activity["attachments"][0]["content"]["body"]
     assert action["actions"][0]["title"] == "Show all"
     assert action["actions"][0]["targetElements"] == [folded["id"]]
     assert folded["isVisible"] is False
     texts = [item["text"] for item in folded["items"]]
     assert texts[-1] == "{ {DATE(2026)}} and [a link] (https://elsewhere.example)"
-    shown = [*sent["text"].split("\n\n")[:-2], *texts[:-1]]
-    assert [one.strip() for one in shown] == [one.strip() for one in paragraphs[:-1]]
+    visible_paragraphs = [*activity["text"].split("\n\n")[:-2], *texts[:-1]]
+    assert [one.strip() for one in visible_paragraphs] == [one.strip() for one in paragraphs[:-1]]
 
 
 async def test_typing_is_shown(connector: Connector, outbox: BotOutbox) -> None:

@@ -320,8 +320,8 @@ async def test_a_new_key_is_found_and_invented_ones_cost_one_question_in_ten_sec
 
 async def test_many_at_once_ask_once() -> None:
     async with keys_from(Answer(body=GOOD.body, delay_s=0.05)) as (keys, server):
-        found = await asyncio.gather(*(keys.find(KEY_ID) for _ in range(20)))
-    assert all(found)
+        results = await asyncio.gather(*(keys.find(KEY_ID) for _ in range(20)))
+    assert all(results)
     assert len(server.requests) == 1
 
 

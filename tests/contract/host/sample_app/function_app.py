@@ -171,8 +171,8 @@ def square_all(context: df.DurableOrchestrationContext) -> Generator[Any, Any, A
         yield context.call_activity("fail", "x")
     except Exception as error:  # noqa: BLE001 # the SDK raises nothing more precise
         failure = str(error)
-    found = yield context.call_activity("own_status", context.instance_id)
-    return {"squares": squares, "failure": failure, "found": found}
+    own_name = yield context.call_activity("own_status", context.instance_id)
+    return {"squares": squares, "failure": failure, "found": own_name}
 
 
 @app.orchestration_trigger(context_name="context")
