@@ -39,11 +39,11 @@ def tracked_files() -> tuple[Path, ...]:
 
 def python_files(*rooms: str) -> list[Path]:
     """Return the Python files below the given folders (all code if none are given), and function_app.py."""
-    wanted = rooms or CODE_ROOTS
+    roots = rooms or CODE_ROOTS
     return [
         path
         for path in tracked_files()
-        if path.suffix == ".py" and (path.parts[0] in wanted or (not rooms and len(path.parts) == 1))
+        if path.suffix == ".py" and (path.parts[0] in roots or (not rooms and len(path.parts) == 1))
     ]
 
 
@@ -84,8 +84,8 @@ MODULES = {module_name(path): path for path in python_files(*APP)}
 def listed_as_pure(package: str) -> set[str]:
     """Return the modules that a package's docstring names in its line `Pure: ...`."""
     docstring = ast.get_docstring(parse(MODULES[package])) or ""
-    found = re.search(r"^Pure: (.+?)\.$", docstring, re.MULTILINE | re.DOTALL)
-    return {f"{package}.{name.strip()}" for name in found[1].split(",")} if found else set()
+    match = re.search(r"^Pure: (.+?)\.$", docstring, re.MULTILINE | re.DOTALL)
+    return {f"{package}.{name.strip()}" for name in match[1].split(",")} if match else set()
 
 
 PURE = {module for module in MODULES if PURE_NAME.search(module)} | {

@@ -102,7 +102,7 @@ def test_events_of_the_log_are_those_that_are_logged_at_their_level() -> None:
 
 
 def test_every_field_of_the_log_is_documented() -> None:
-    fields = {field for _, _, given in log_calls() for field in given}
+    fields = {field for _, _, field_names in log_calls() for field in field_names}
     assert {"error_type", "run_id"} <= fields
     page = (ROOT / "docs/logs-and-traces.md").read_text(encoding="utf-8")
     assert [name for name in fields | {"trace_id", "span_id"} if f"`{name}`" not in page] == []
@@ -115,8 +115,8 @@ def test_events_of_a_run_are_those_that_there_are() -> None:
 
 
 def test_notes_are_on_fields_that_events_have() -> None:
-    for model, sent in {**EVENTS, **STATES}.items():
-        assert sent.notes.keys() <= model.model_fields.keys(), model
+    for model, description in {**EVENTS, **STATES}.items():
+        assert description.notes.keys() <= model.model_fields.keys(), model
 
 
 def stores(kind: Kind) -> set[str]:

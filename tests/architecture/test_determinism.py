@@ -72,28 +72,28 @@ def offences(source: ast.Module) -> list[str]:
         if is_generator(function) and isinstance(function, ast.FunctionDef)
     }
     bound = imported_names(source)
-    found = []
+    violations = []
     for name in sorted(reached_from(generators, functions)):
         # The signature and the decorators run once, at import.
         for statement in functions[name].body:
-            found += [f"{name}: {what}" for what in _offences_of(statement, bound)]
-    return found
+            violations += [f"{name}: {what}" for what in _offences_of(statement, bound)]
+    return violations
 
 
 def _offences_of(statement: ast.stmt, bound: dict[str, str]) -> list[str]:
-    found = []
+    violations = []
     for node in ast.walk(statement):
         if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
-            found.append("awaits")
+            violations.append("awaits")
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             source = bound.get(node.id)
             if source is not None and not any(is_within(source, allowed) for allowed in DETERMINISTIC):
-                found.append(f"uses {source}")
+                violations.append(f"uses {source}")
             if node.id in BUILT_IN_WORLD:
-                found.append(f"calls {node.id}")
+                violations.append(f"calls {node.id}")
         elif isinstance(node, ast.Attribute) and node.attr in CLOCK_READERS:
-            found.append(f"reads the clock by .{node.attr}")
-    return found
+            violations.append(f"reads the clock by .{node.attr}")
+    return violations
 
 
 GENERATOR_FILES = [
@@ -141,7 +141,7 @@ def test_what_differs_between_replays_is_found(body: str, offence: str) -> None:
         f"def orchestrate(context):\n    {body}\n"
         "def helper():\n    return os.getpid()\n"
     )
-    assert any(offence in found for found in offences(ast.parse(source)))
+    assert any(offence in violation for violation in offences(ast.parse(source)))
 
 
 def test_time_and_ids_of_the_context_are_welcome() -> None:

@@ -41,7 +41,7 @@ def test_every_generated_part_has_its_place() -> None:
     assert sorted(block for page in PAGES for block in blocks_of(page)) == sorted(BLOCKS)
 
 
-def named(names: Iterable[object], page: str) -> list[str]:
+def find_missing(names: Iterable[object], page: str) -> list[str]:
     """Return the names that a page doesn't mention as code."""
     text = read(page)
     return [str(name) for name in names if f"`{name}" not in text]
@@ -62,7 +62,7 @@ def span_attributes() -> set[str]:
 def test_every_attribute_of_a_span_is_documented() -> None:
     attributes = span_attributes()
     assert {"http.route", "gen_ai.usage.input_tokens", "groundwork.status"} <= attributes
-    assert named(attributes, "docs/internals/traces.md") == []
+    assert find_missing(attributes, "docs/internals/traces.md") == []
 
 
 def test_every_route_is_documented() -> None:
@@ -93,7 +93,7 @@ def test_every_command_has_a_section_with_its_options_and_help(words: str) -> No
 
 
 def test_options_of_all_commands_and_exit_codes_are_documented() -> None:
-    assert named(("--url", "--json"), "docs/command-line.md") == []
+    assert find_missing(("--url", "--json"), "docs/command-line.md") == []
     codes = [code for name, code in vars(errors).items() if name.isupper()]
     assert codes
     assert [code for code in codes if f"\n| {code} |" not in read("docs/command-line.md")] == []
@@ -107,20 +107,22 @@ def test_the_delegation_policy_is_documented() -> None:
         names = (*profile.tools, *profile.artifacts, *filter(None, [profile.smaller]))
         assert [name for name in names if f"`{name}`" not in row] == []
     groups = (SubagentSettings, ThresholdSettings, BudgetSettings)
-    assert named((field.alias for group in groups for field in group.model_fields.values()), page) == []
+    assert (
+        find_missing((field.alias for group in groups for field in group.model_fields.values()), page) == []
+    )
 
 
 def test_settings_of_traces_the_launcher_and_the_example_are_documented() -> None:
     telemetry = (field.alias for field in TelemetrySettings.model_fields.values())
-    assert named(telemetry, "docs/logs-and-traces.md") == []
-    assert named([*PORT_SETTINGS.values(), DATA_SETTING], "docs/settings.md") == []
+    assert find_missing(telemetry, "docs/logs-and-traces.md") == []
+    assert find_missing([*PORT_SETTINGS.values(), DATA_SETTING], "docs/settings.md") == []
     example = json.loads(read("local.settings.example.json"))["Values"]
     assert example
-    assert named(example, "docs/settings.md") == []
+    assert find_missing(example, "docs/settings.md") == []
 
 
 def test_every_type_of_failure_of_a_tool_is_documented() -> None:
-    assert named(HINTS, "docs/extend.md") == []
+    assert find_missing(HINTS, "docs/extend.md") == []
 
 
 def test_every_direct_dependency_has_a_reason() -> None:

@@ -22,13 +22,13 @@ def text_files() -> list[str]:
 
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_holds(what: str) -> None:
-    found = [
+    violations = [
         f"{name}:{number}: {line.strip()[:80]}"
         for name in text_files()
         for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), start=1)
         if FORBIDDEN[what].search(line)
     ]
-    assert found == []
+    assert violations == []
 
 
 def test_npm_lock_files_name_no_source() -> None:

@@ -78,8 +78,8 @@ def test_a_start_loads_no_route() -> None:
 
 
 def test_a_start_loads_nothing_that_only_work_needs() -> None:
-    found = {module for module in loaded_by_the_app() if is_within(module, "shared")} - {"shared", *EARLY}
-    assert found == set(), "register what needs it by name, as functions/triggers.py does"
+    modules = {module for module in loaded_by_the_app() if is_within(module, "shared")} - {"shared", *EARLY}
+    assert modules == set(), "register what needs it by name, as functions/triggers.py does"
 
 
 def test_a_start_loads_no_generator_of_an_orchestration() -> None:

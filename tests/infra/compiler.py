@@ -23,8 +23,8 @@ def find_compiler() -> Path | None:
     """Return the path of the Bicep compiler: from BICEP, from PATH, or next to the repository. Return None if
     it is not installed.
     """
-    named = os.environ.get("BICEP") or shutil.which("bicep")
-    path = Path(named) if named else ROOT.parent / "shared/tools/bicep"
+    executable = os.environ.get("BICEP") or shutil.which("bicep")
+    path = Path(executable) if executable else ROOT.parent / "shared/tools/bicep"
     return path if path.is_file() else None
 
 

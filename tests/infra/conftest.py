@@ -35,15 +35,17 @@ class Deployment:
         """Return the last parts of the names of all resources of a type. `account` restricts them to the
         account whose name starts with it.
         """
-        found = (str(resource["name"]) for resource in self.of(kind))
-        return {name.rpartition("/")[2] for name in found if name.startswith(account)}
+        resource_names = (str(resource["name"]) for resource in self.of(kind))
+        return {name.rpartition("/")[2] for name in resource_names if name.startswith(account)}
 
     def config(self, name: str) -> dict[str, Any]:
         """Return the properties of one of the app's configurations, such as `appsettings` or
         `authsettingsV2`.
         """
-        found = (one for one in self.of("Microsoft.Web/sites/config") if one["name"].endswith(f"/{name}"))
-        properties: dict[str, Any] = next(found)["properties"]
+        configurations = (
+            one for one in self.of("Microsoft.Web/sites/config") if one["name"].endswith(f"/{name}")
+        )
+        properties: dict[str, Any] = next(configurations)["properties"]
         return properties
 
     @cached_property

@@ -168,10 +168,10 @@ def deployment(request: pytest.FixtureRequest, deployments: Deployments) -> Depl
 
 def value_at(resource: dict[str, Any], path: str) -> object:
     """Return a property by its path."""
-    found: Any = resource
+    value: Any = resource
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def nested(value: object) -> Iterator[tuple[str, object]]:
@@ -227,13 +227,13 @@ def test_every_set_of_parameters_evaluates_without_a_diagnostic(deployments: Dep
 @pytest.mark.parametrize("name", SETS)
 def test_resources_hold_what_security_wants(deployments: Deployments, name: str) -> None:
     for resource in deployments[name].resources:
-        for path, wanted in REQUIRED_VALUES.get(resource["type"], {}).items():
-            assert value_at(resource, path) == wanted, f"{resource['name']}: {path}"
+        for path, expected in REQUIRED_VALUES.get(resource["type"], {}).items():
+            assert value_at(resource, path) == expected, f"{resource['name']}: {path}"
 
 
 def test_every_required_value_is_asked_of_something(deployments: Deployments) -> None:
-    made = {resource["type"] for one in deployments.values() for resource in one.resources}
-    assert set(REQUIRED_VALUES) - made == set()
+    types = {resource["type"] for one in deployments.values() for resource in one.resources}
+    assert set(REQUIRED_VALUES) - types == set()
 
 
 def test_no_output_is_a_secret(deployment: Deployment) -> None:
@@ -250,7 +250,7 @@ def test_accounts_are_named_as_their_subdomain_and_storage_is_short(deployment: 
 
 def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
     """Return the roles of each principal and their scopes, named by the beginning of the scope's name."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    roles_by_principal: dict[str, set[tuple[str, str]]] = {}
     for one in deployment.of("Microsoft.Authorization/roleAssignments"):
         properties = one["properties"]
         (scope, *_) = re.findall(r"/resourceGroups/rg-test/providers/[\w.]+/\w+/([\w-]+)", one["id"])
@@ -258,16 +258,16 @@ def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
         principal = "topic" if "systemTopics" in properties["principalId"] else principal
         for name in ("deploy", "search"):
             principal = name if f"id-{name}-" in properties["principalId"] else principal
-        wanted = ("User", "ServicePrincipal") if principal == "deployer" else ("ServicePrincipal",)
+        allowed_types = ("User", "ServicePrincipal") if principal == "deployer" else ("ServicePrincipal",)
         # Without a principal type, a role assignment may fail while the identity is being replicated.
-        assert properties["principalType"] in wanted
+        assert properties["principalType"] in allowed_types
         role = properties["roleDefinitionId"].rpartition("/")[2]
         # Otherwise, two assignments could get the same name.
         for part in (scope, properties["principalId"].strip("[]"), role):
             assert part in one["name"] or not one["name"].startswith("["), one["name"]
         start = re.sub(r"[a-z0-9]{13}$", "", scope)
-        found.setdefault(principal, set()).add((start, ROLES[role]))
-    return found
+        roles_by_principal.setdefault(principal, set()).add((start, ROLES[role]))
+    return roles_by_principal
 
 
 def test_everybody_has_the_roles_they_need_and_no_other(deployments: Deployments) -> None:
@@ -343,8 +343,8 @@ def test_init_indexing_is_on_for_the_workers_that_know_it(deployment: Deployment
 
 def test_no_property_is_one_that_flex_consumption_refuses(deployment: Deployment) -> None:
     (site,) = deployment.of("Microsoft.Web/sites")
-    given = {*site["properties"], *site["properties"]["siteConfig"]}
-    assert given & FORBIDDEN_PROPERTIES == set()
+    property_names = {*site["properties"], *site["properties"]["siteConfig"]}
+    assert property_names & FORBIDDEN_PROPERTIES == set()
 
 
 def test_storage_holds_what_the_code_names(deployment: Deployment) -> None:
@@ -451,9 +451,9 @@ def test_on_a_private_network_nothing_but_the_app_is_public(deployments: Deploym
         "Microsoft.CognitiveServices/accounts": ("account",),
         "Microsoft.DurableTask/schedulers": ("scheduler",),
     }
-    wanted = {(resource["name"], group) for resource in resources for group in services[resource["type"]]}
+    expected = {(resource["name"], group) for resource in resources for group in services[resource["type"]]}
     # The storage account of the package contains only blobs.
-    assert reached == {one for one in wanted if not one[0].startswith("stcode") or one[1] == "blob"}
+    assert reached == {one for one in expected if not one[0].startswith("stcode") or one[1] == "blob"}
     groups = private.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     of_models = next(one for one in groups if "pep-openai/" in one["name"])
     assert (
@@ -476,14 +476,15 @@ def test_fixed_costs_can_be_switched_off(deployments: Deployments) -> None:
 
 
 def test_what_the_next_deployment_must_know_is_kept(deployments: Deployments) -> None:
-    again, kept, new = (deployments[name] for name in ("host_name_again", "budget_kept", "everything"))
+    again, with_budget, new = (deployments[name] for name in ("host_name_again", "budget_kept", "everything"))
     (bound,) = again.of("Microsoft.Web/sites/hostNameBindings")
     assert bound["properties"]["sslState"] == "SniEnabled"  # a later deployment must keep the certificate
     assert len(new.of("Microsoft.Web/sites/hostNameBindings")) == 2
-    assert kept.outputs["CUSTOM_HOST_NAME_BOUND"] == "answers.contoso.com"  # an existing binding is kept
-    (budget,) = kept.of("Microsoft.Consumption/budgets")
+    # An existing binding is kept.
+    assert with_budget.outputs["CUSTOM_HOST_NAME_BOUND"] == "answers.contoso.com"
+    (budget,) = with_budget.of("Microsoft.Consumption/budgets")
     assert budget["properties"]["timePeriod"]["startDate"] == "2026-03-01"
-    assert kept.outputs["BUDGET_START_DATE"] == "2026-03-01"
+    assert with_budget.outputs["BUDGET_START_DATE"] == "2026-03-01"
     (budget,) = new.of("Microsoft.Consumption/budgets")
     assert budget["properties"]["timePeriod"]["startDate"] == "2026-11-01"
     clock = [name for name, one in deployments.items() if "2026-11-01" in json.dumps(one.resources)]

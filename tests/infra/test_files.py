@@ -41,13 +41,13 @@ def test_what_a_deployment_gives_out_is_what_the_next_one_asks_for() -> None:
 
 def test_the_offered_regions_have_quota_for_the_default_models() -> None:
     defaults = dict(re.findall(r"^param (\w+) \w+ = '?([^'\n]+)'?$", MAIN, re.MULTILINE))
-    wanted = [
+    expected = [
         f"OpenAI.{defaults['modelDeploymentType']}.{defaults[f'{model}ModelName']},{defaults[f'{model}ModelCapacity']}"
         for model in ("chat", "embedding")
     ]
     usage = re.search(r"usageName: \[(.*?)\]", MAIN, re.DOTALL)
     assert usage
-    assert re.findall(r"'(.+)'", usage[1]) == wanted
+    assert re.findall(r"'(.+)'", usage[1]) == expected
 
 
 def test_azd_finds_the_files_and_the_app() -> None:
@@ -66,13 +66,13 @@ def test_every_abbreviation_is_used() -> None:
 
 
 def test_charts_and_alerts_ask_for_what_the_app_reports() -> None:
-    asked = (BICEP / "workbook.json").read_text(encoding="utf-8") + SOURCES
+    queries = (BICEP / "workbook.json").read_text(encoding="utf-8") + SOURCES
     code = "\n".join(
         path.read_text(encoding="utf-8")
         for room in ("shared", "functions", "orchestrations")
         for path in (ROOT / room).rglob("*.py")
     )
-    metrics = set(re.findall(r"groundwork\.[a-z_.]+[a-z]", asked))
+    metrics = set(re.findall(r"groundwork\.[a-z_.]+[a-z]", queries))
     alerts = (BICEP / "modules" / "alerts.bicep").read_text(encoding="utf-8")
     events = set(re.findall(r'"([a-z_]+\.[a-z_]+)"', alerts))
     assert len(metrics) >= 10

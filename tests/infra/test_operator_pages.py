@@ -57,20 +57,20 @@ def test_every_variable_of_the_deployment_is_documented() -> None:
 
 def test_parameters_and_host_settings_on_the_pages_exist() -> None:
     files = [path.read_text(encoding="utf-8") for path in BICEP.rglob("*.bicep")]
-    known = {name for text in files for name in re.findall(r"^param (\w+)", text, re.MULTILINE)}
+    parameters = {name for text in files for name in re.findall(r"^param (\w+)", text, re.MULTILINE)}
     host = re.findall(r'"(\w+)":', (ROOT / "host.json").read_text(encoding="utf-8"))
-    named = set(re.findall(r"`([a-z]+[A-Z]\w+)`", TEXT))
-    assert len(named) >= 5
-    assert sorted(named - known - set(host) - OF_THE_PLATFORM) == []
+    mentions = set(re.findall(r"`([a-z]+[A-Z]\w+)`", TEXT))
+    assert len(mentions) >= 5
+    assert sorted(mentions - parameters - set(host) - OF_THE_PLATFORM) == []
 
 
 def test_every_alert_says_what_it_means_and_where_to_look() -> None:
     alerts = BICEP / "modules/alerts.bicep"
     names = re.findall(r"^  (?:  )?name: '([\w-]+)'$", alerts.read_text(encoding="utf-8"), re.MULTILINE)
     assert {"server-errors", "model-limits", "poison-queues", "failed-orchestrations"} <= set(names)
-    told = section("troubleshooting", "Alerts")
-    assert [name for name in names if name != "operators" and f"| `{name}` | " not in told] == []
-    assert "| the budget | " in told
+    alerts_section = section("troubleshooting", "Alerts")
+    assert [name for name in names if name != "operators" and f"| `{name}` | " not in alerts_section] == []
+    assert "| the budget | " in alerts_section
 
 
 def test_the_events_of_alerts_are_told() -> None:
@@ -81,11 +81,11 @@ def test_the_events_of_alerts_are_told() -> None:
 
 def test_the_roles_of_the_app_are_those_on_the_page() -> None:
     roles = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
-    given = set(re.findall(r"^  \w+: '[0-9a-f-]{36}' // (.+)$", roles, re.MULTILINE))
-    told = re.findall(
+    roles_in_code = set(re.findall(r"^  \w+: '[0-9a-f-]{36}' // (.+)$", roles, re.MULTILINE))
+    table_rows = re.findall(
         r"^\| (?!on \|)[^|]+ \| ([A-Z][^|`]+) \|$", section("deploy", "Roles of the app"), re.MULTILINE
     )
-    assert {role for row in told for role in row.split(", ")} == given
+    assert {role for row in table_rows for role in row.split(", ")} == roles_in_code
 
 
 def test_json_on_the_page_is_json() -> None:
@@ -97,20 +97,20 @@ def test_json_on_the_page_is_json() -> None:
 
 def test_what_azd_is_asked_for_is_an_output() -> None:
     outputs = set(re.findall(r"^output (\w+)", MAIN, re.MULTILINE))
-    asked = set(re.findall(r"azd env get-value (\w+)", TEXT))
-    assert asked
-    assert asked <= outputs | {"AUTH_CLIENT_ID"}  # the registration script sets AUTH_CLIENT_ID
+    names = set(re.findall(r"azd env get-value (\w+)", TEXT))
+    assert names
+    assert names <= outputs | {"AUTH_CLIENT_ID"}  # the registration script sets AUTH_CLIENT_ID
 
 
 def test_settings_that_the_page_names_are_settings() -> None:
     fields = {name for group in all_setting_groups().values() for name in settings_of(group)}
-    variables = {given["value"][2:-1] for given in PARAMETERS.values()}
+    variables = {parameter["value"][2:-1] for parameter in PARAMETERS.values()}
     shell = {*re.findall(r"\b([A-Z_]+)=", TEXT), *re.findall(r"\$([A-Z_]+)", TEXT)}
     of_the_hook = {"GROUNDWORK_SMOKE_TEST", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}
     of_the_host = {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"}
-    named = {name for name in re.findall(r"`([A-Z][A-Z_]{5,})`", TEXT) if "_" in name}
-    assert len(named) >= 15
-    assert sorted(named - fields - variables - shell - of_the_hook - of_the_host) == []
+    mentions = {name for name in re.findall(r"`([A-Z][A-Z_]{5,})`", TEXT) if "_" in name}
+    assert len(mentions) >= 15
+    assert sorted(mentions - fields - variables - shell - of_the_hook - of_the_host) == []
 
 
 def test_what_files_refer_to_is_a_section_of_its_page() -> None:
@@ -121,11 +121,11 @@ def test_what_files_refer_to_is_a_section_of_its_page() -> None:
         for path in tracked_files()
         if path.suffix in {".py", ".bicep", ".sh", ".ps1", ".yml"} and str(path) != here
     ]
-    named = {found for text in texts for found in pattern.findall(text)}
-    assert {("troubleshooting", "Alerts"), ("deploy", "Check it"), ("deploy", "From GitHub")} <= named
+    references = {reference for text in texts for reference in pattern.findall(text)}
+    assert {("troubleshooting", "Alerts"), ("deploy", "Check it"), ("deploy", "From GitHub")} <= references
     missing = [
         (page, heading)
-        for page, heading in named
+        for page, heading in references
         if not re.search(rf"^#+ {re.escape(heading)}$", read_page(page), re.MULTILINE)
     ]
     assert missing == []
@@ -139,5 +139,5 @@ def test_shell_on_the_page_is_shell() -> None:
     scripts = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     assert len(scripts) >= 8
     for script in scripts:
-        told = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
-        assert told.returncode == 0, f"{told.stderr}\n{script}"
+        result = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
+        assert result.returncode == 0, f"{result.stderr}\n{script}"

@@ -28,31 +28,31 @@ OF_THIS_MACHINE = (
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> list[str]:
+def packaged_files(tmp_path: Path) -> list[str]:
     """Return the files that .funcignore keeps, among tracked files and some untracked files, by git's rules
     for such patterns.
     """
     shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    given = [*map(str, tracked_files()), *BUILT, *OF_THIS_MACHINE]
-    told = subprocess.run(
+    candidates = [*map(str, tracked_files()), *BUILT, *OF_THIS_MACHINE]
+    result = subprocess.run(
         ["git", "check-ignore", "--no-index", "--stdin"],
         cwd=tmp_path,
-        input="\n".join(given),
+        input="\n".join(candidates),
         capture_output=True,
         text=True,
         check=False,
     )
-    ignored = set(told.stdout.splitlines())
+    ignored = set(result.stdout.splitlines())
     assert len(ignored) > 100
-    return [name for name in given if name not in ignored]
+    return [name for name in candidates if name not in ignored]
 
 
-def test_the_package_holds_the_app_and_nothing_else(kept: list[str]) -> None:
-    assert {Path(name).parts[0] for name in kept} == APP | {"web"}
-    assert {name for name in kept if name.startswith("web/")} == set(BUILT)
+def test_the_package_holds_the_app_and_nothing_else(packaged_files: list[str]) -> None:
+    assert {Path(name).parts[0] for name in packaged_files} == APP | {"web"}
+    assert {name for name in packaged_files if name.startswith("web/")} == set(BUILT)
 
 
-def test_no_file_of_the_app_is_left_out(kept: list[str]) -> None:
+def test_no_file_of_the_app_is_left_out(packaged_files: list[str]) -> None:
     app = [str(path) for path in tracked_files() if path.parts[0] in APP]
-    assert [name for name in app if name not in kept] == []
+    assert [name for name in app if name not in packaged_files] == []

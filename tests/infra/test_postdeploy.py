@@ -48,7 +48,7 @@ class Outcome:
     """The result of the hook: exit code, output, and the calls in order."""
 
     code: int
-    said: str
+    output: str
     calls: list[str]
 
     def of(self, start: str) -> list[str]:
@@ -71,7 +71,7 @@ def deployed(tmp_path: Path) -> Callable[..., Outcome]:
     def run(fails: dict[str, int] | None = None, **environment: str) -> Outcome:
         for name, count in (fails or {}).items():
             (counts / name).write_text(str(count))
-        told = {
+        variables = {
             "AZURE_SUBSCRIPTION_ID": SUBSCRIPTION,
             "CALLS": str(tmp_path / "calls"),
             "COUNTS": str(counts),
@@ -81,7 +81,7 @@ def deployed(tmp_path: Path) -> Callable[..., Outcome]:
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         ended = subprocess.run(
             ["sh", str(hooks / "postdeploy.sh")],
-            env={**OUTPUTS, **told, "PATH": path, **environment},
+            env={**OUTPUTS, **variables, "PATH": path, **environment},
             capture_output=True,
             text=True,
             timeout=30,
@@ -101,20 +101,20 @@ def test_the_shell_understands_it() -> None:
 def test_the_subscription_is_made_and_then_the_app_is_checked(deployed: Callable[..., Outcome]) -> None:
     outcome = deployed()
     assert outcome.code == 0
-    shown, made, token = outcome.of("az ")
-    assert "az account show" in shown
-    assert "az deployment group create" in made
-    assert "--resource-group rg-test" in made
-    assert "topicName=evgt-test appName=func-test storageName=stdocstest" in made
-    assert "--template-file infra/bicep/modules/event-subscriptions.bicep" in made
+    account_call, deployment_call, token = outcome.of("az ")
+    assert "az account show" in account_call
+    assert "az deployment group create" in deployment_call
+    assert "--resource-group rg-test" in deployment_call
+    assert "topicName=evgt-test appName=func-test storageName=stdocstest" in deployment_call
+    assert "--template-file infra/bicep/modules/event-subscriptions.bicep" in deployment_call
     assert "--tenant tenant-of-people --scope api://app/.default" in token
-    assert all(f"--subscription {SUBSCRIPTION} " in call for call in (shown, made))
+    assert all(f"--subscription {SUBSCRIPTION} " in call for call in (account_call, deployment_call))
     assert outcome.calls[-2:] == ["python3 -m cli check", f"with https://app.test {TOKEN}"]
 
 
 def test_the_token_is_shown_to_nobody(deployed: Callable[..., Outcome]) -> None:
     outcome = deployed({"python3": 9})
-    assert TOKEN not in outcome.said
+    assert TOKEN not in outcome.output
     assert [call for call in outcome.calls if TOKEN in call and not call.startswith("with ")] == []
 
 
@@ -130,14 +130,14 @@ def test_without_a_subscription_the_hook_fails_and_checks_nothing(deployed: Call
     outcome = deployed({"az": 99})
     assert outcome.code == 1
     assert len(outcome.of("az deployment")) == 20
-    assert "only the timer finds files" in outcome.said
+    assert "only the timer finds files" in outcome.output
     assert outcome.of("python3") == []
 
 
 def test_nobody_is_kept_waiting_for_what_no_waiting_mends(deployed: Callable[..., Outcome]) -> None:
     signed_out = deployed(None, NOBODY="1")
     assert signed_out.code == 1
-    assert "az login --tenant tenant-of-azure" in signed_out.said
+    assert "az login --tenant tenant-of-azure" in signed_out.output
     assert signed_out.of("az deployment") == signed_out.of("sleep") == []
 
 
@@ -145,9 +145,9 @@ def test_a_missing_permission_is_named_at_once(deployed: Callable[..., Outcome])
     refused = deployed({"az": 99}, ERROR="(AuthorizationFailed) The client does not have authorization")
     assert refused.code == 1
     assert len(refused.of("az deployment")) == 1
-    assert "(AuthorizationFailed) The client" in refused.said
-    assert "need Contributor on the resource group rg-test" in refused.said
-    assert "azd hooks run postdeploy" in refused.said
+    assert "(AuthorizationFailed) The client" in refused.output
+    assert "need Contributor on the resource group rg-test" in refused.output
+    assert "azd hooks run postdeploy" in refused.output
     assert refused.of("sleep") == refused.of("python3") == []
 
 
@@ -155,7 +155,7 @@ def test_a_check_that_fails_fails_the_hook(deployed: Callable[..., Outcome]) -> 
     outcome = deployed({"python3": 99})
     assert outcome.code == 1
     assert len(outcome.of("python3 -m cli check")) == 3
-    assert "does not work" in outcome.said
+    assert "does not work" in outcome.output
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_cannot_be_checked_is_said_and_is_no_failure(
 ) -> None:
     outcome = deployed(None, **environment)
     assert outcome.code == 0
-    assert f"was not checked: {reason}" in outcome.said
+    assert f"was not checked: {reason}" in outcome.output
     assert outcome.of("python3 -m cli check") == []
 
 

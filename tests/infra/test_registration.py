@@ -29,21 +29,21 @@ STAND_IN = """#!{python}
 import json, os, sys
 call = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
 open(os.environ["CALLS"], "a").write(json.dumps(call) + "\\n")
-said, env = " ".join(call), json.loads(os.environ["ENV"])
-if said.startswith("azd env get-value"):
+command, env = " ".join(call), json.loads(os.environ["ENV"])
+if command.startswith("azd env get-value"):
     print(env.get(call[-1], "ERROR: no such key"))
     sys.exit(call[-1] not in env)
-if "federated-credential list" in said:
+if "federated-credential list" in command:
     print(env.get("credential", ""))
-elif "appRoleAssignments --query" in said:
+elif "appRoleAssignments --query" in command:
     print(env.get("granted", ""))
-elif "--method POST" in said:
+elif "--method POST" in command:
     sys.exit("refused" in env)
-elif "appRoles[?value==" in said:
-    print("role-" + said.split("'")[1])
-elif "ad app create" in said:
+elif "appRoles[?value==" in command:
+    print("role-" + command.split("'")[1])
+elif "ad app create" in command:
     print("app-new")
-elif "--query id" in said:
+elif "--query id" in command:
     print("object-1")
 """
 
@@ -60,12 +60,12 @@ def run(tmp_path: Path) -> Run:
 
     def ran(environment: dict[str, str], code: int = 0) -> tuple[str, list[list[str]]]:
         calls.write_text("")
-        told = {
+        variables = {
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "CALLS": str(calls),
             "ENV": json.dumps(environment),
         }
-        done = subprocess.run(["sh", str(SCRIPT)], env=told, capture_output=True, text=True, check=False)
+        done = subprocess.run(["sh", str(SCRIPT)], env=variables, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr, [json.loads(line) for line in calls.read_text().splitlines()]
 
@@ -85,24 +85,24 @@ def bodies(calls: list[list[str]], part: str) -> list[dict[str, Any]]:
 
 
 def test_key_of_ids_is_made_once(run: Run) -> None:
-    made = [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
-    assert len(made) == 1
-    assert re.fullmatch(r"[0-9a-f]{64}", made[0][4])
-    assert made != [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
+    key_calls = [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
+    assert len(key_calls) == 1
+    assert re.fullmatch(r"[0-9a-f]{64}", key_calls[0][4])
+    assert key_calls != [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
     _, calls = run(DEPLOYED)
     assert not [call for call in calls if call[:3] == ["azd", "env", "set"]]
 
 
 def test_a_deployed_app_gets_no_other_key_of_ids(run: Run) -> None:
-    said, calls = run({**DEPLOYED, "OWNER_ID_KEY": ""}, code=1)
-    assert "azd env set OWNER_ID_KEY" in said
+    output, calls = run({**DEPLOYED, "OWNER_ID_KEY": ""}, code=1)
+    assert "azd env set OWNER_ID_KEY" in output
     assert {tuple(call[:3]) for call in calls} == {("azd", "env", "get-value")}
 
 
 def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
-    said, calls = run({})
+    output, calls = run({})
     assert ["azd", "env", "set", "AUTH_CLIENT_ID", "app-new"] in calls
-    assert "Next: azd up" in said
+    assert "Next: azd up" in output
     registration, allowed = bodies(calls, "PATCH")
     assert registration["identifierUris"] == ["api://app-new"]
     assert registration["groupMembershipClaims"] == "ApplicationGroup"
@@ -118,7 +118,7 @@ def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
 
 
 def test_after_it_people_can_sign_in_without_a_secret(run: Run) -> None:
-    said, calls = run({**DEPLOYED, "CUSTOM_HOST_NAME_BOUND": "answers.contoso.com"})
+    output, calls = run({**DEPLOYED, "CUSTOM_HOST_NAME_BOUND": "answers.contoso.com"})
     (update,) = [call for call in calls if call[:4] == ["az", "ad", "app", "update"]]
     assert update[-2:] == [
         "https://func.test/.auth/login/aad/callback",
@@ -130,7 +130,7 @@ def test_after_it_people_can_sign_in_without_a_secret(run: Run) -> None:
     granted = [body["appRoleId"] for body in bodies(calls, "POST")]
     assert granted == ["role-GroupMember.Read.All", "role-User.Read.All"]
     assert "create" not in [call[3] for call in calls if call[:3] == ["az", "ad", "app"]]
-    assert "People can sign in at https://func.test." in said
+    assert "People can sign in at https://func.test." in output
 
 
 def test_a_second_time_changes_nothing(run: Run) -> None:
@@ -141,5 +141,5 @@ def test_a_second_time_changes_nothing(run: Run) -> None:
 
 
 def test_a_permission_that_may_not_be_granted_is_named(run: Run) -> None:
-    said, _ = run({**DEPLOYED, "refused": "yes"})
-    assert "Not granted: GroupMember.Read.All" in said
+    output, _ = run({**DEPLOYED, "refused": "yes"})
+    assert "Not granted: GroupMember.Read.All" in output

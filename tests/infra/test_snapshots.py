@@ -28,10 +28,10 @@ def test_a_deployment_makes_what_its_snapshot_says(deployments: dict[str, Deploy
         for one in deployments[name].resources
         if one["type"] != "Microsoft.Insights/workbooks"  # compared in a separate file
     ]
-    made = json.dumps(
+    snapshot = json.dumps(
         {"resources": resources, "outputs": deployments[name].outputs}, indent=1, sort_keys=True
     )
     path = FOLDER / f"{name}.json"
     if os.environ.get("SNAPSHOTS") == "write":
-        path.write_text(made + "\n", encoding="utf-8")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(made)
+        path.write_text(snapshot + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(snapshot)

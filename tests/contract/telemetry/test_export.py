@@ -54,7 +54,7 @@ def insights() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def test_an_otlp_receiver_gets_spans_metrics_and_its_key() -> None:
     with otlp_receiver() as receiver:
-        said = export(
+        output = export(
             OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url,
             OTEL_EXPORTER_OTLP_HEADERS="X-Api-Key=SECRET",
             OTEL_SERVICE_NAME="groundwork-test",
@@ -66,15 +66,15 @@ def test_an_otlp_receiver_gets_spans_metrics_and_its_key() -> None:
     assert "groundwork.test" in receiver.metrics
     keys = [{name.lower(): value for name, value in one.items()}["x-api-key"] for one in receiver.headers]
     assert set(keys) == {"SECRET"}
-    assert "SECRET" not in said
+    assert "SECRET" not in output
 
 
 def test_a_receiver_that_is_down_is_told_of_once_and_harms_nothing() -> None:
-    said = export("--twice", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
-    assert "WORK DONE" in said
-    assert said.count("telemetry.export_failed") == 1
-    assert "127.0.0.1" not in said
-    assert "Traceback" not in said
+    output = export("--twice", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    assert "WORK DONE" in output
+    assert output.count("telemetry.export_failed") == 1
+    assert "127.0.0.1" not in output
+    assert "Traceback" not in output
 
 
 def test_application_insights_gets_requests_and_what_they_depend_on() -> None:
@@ -90,9 +90,9 @@ def test_application_insights_gets_requests_and_what_they_depend_on() -> None:
 
 
 def test_a_receiver_that_cannot_be_made_is_told_of_and_harms_nothing() -> None:
-    said = export(
+    output = export(
         APPLICATIONINSIGHTS_CONNECTION_STRING="InstrumentationKey=SECRET;IngestionEndpoint=https://x.example"
     )
-    assert "WORK DONE" in said
-    assert "telemetry.receiver_invalid" in said
-    assert "SECRET" not in said
+    assert "WORK DONE" in output
+    assert "telemetry.receiver_invalid" in output
+    assert "SECRET" not in output

@@ -128,14 +128,14 @@ async def _fill(connections: Connections, corpus: Corpus) -> None:
         (corpus.blocks_name, "block_id", blocks),
         (corpus.documents_name, "doc_id", [one.model_dump(mode="json") for one in document_records()]),
     ):
-        written = index(connections, name, key)
-        await written.upload(rows)
-        await _shown(written, len(rows))
+        search_index = index(connections, name, key)
+        await search_index.upload(rows)
+        await _wait_until_visible(search_index, len(rows))
 
 
-async def _shown(written: AzureSearchIndex, count: int) -> None:
+async def _wait_until_visible(search_index: AzureSearchIndex, count: int) -> None:
     async with asyncio.timeout(_SETTLED_S):
-        while (await written.search(SearchRequest(count=True, top=1))).count != count:  # noqa: ASYNC110
+        while (await search_index.search(SearchRequest(count=True, top=1))).count != count:  # noqa: ASYNC110
             await asyncio.sleep(0.5)
 
 

@@ -23,13 +23,15 @@ async def listed(
     world: World, *filters: tuple[str, tuple[str, ...]], user: UserContext = ANNA, **request: Any
 ) -> Evidence:
     """Return the result of a listing with these filters."""
-    wanted = plan(
+    listing_plan = plan(
         query_type="LISTING",
         standalone_question="Which of these do we have?",
         search_queries=(),
-        filters=tuple(PlanFilter.model_validate({"field": field, "values": said}) for field, said in filters),
+        filters=tuple(
+            PlanFilter.model_validate({"field": field, "values": values}) for field, values in filters
+        ),
     )
-    asked = RunRequest(
+    run_request = RunRequest(
         run_id="r",
         thread_id="t",
         user=user,
@@ -40,7 +42,7 @@ async def listed(
     documents = DocumentSearch(
         SecuredIndex(world.services().documents_index, user, world.services().documents)
     )
-    return await gather_documents(asked, StoredPlan(plan=wanted), documents)
+    return await gather_documents(run_request, StoredPlan(plan=listing_plan), documents)
 
 
 def ids(evidence: Evidence) -> set[str]:
@@ -68,10 +70,10 @@ def ids(evidence: Evidence) -> set[str]:
 async def test_a_listing_holds_what_meets_the_filters_and_no_more(
     world: World, filters: list[tuple[str, tuple[str, ...]]], expected: set[str]
 ) -> None:
-    found = await listed(world, *filters)
-    assert ids(found) == expected
-    assert (found.total, found.unmatched) == (len(expected), "")
-    assert all(field.replace("_", " ") in found.filters for field, _ in filters)
+    evidence = await listed(world, *filters)
+    assert ids(evidence) == expected
+    assert (evidence.total, evidence.unmatched) == (len(expected), "")
+    assert all(field.replace("_", " ") in evidence.filters for field, _ in filters)
 
 
 async def test_a_day_is_the_one_of_the_asker(world: World) -> None:

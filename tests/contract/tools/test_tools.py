@@ -19,12 +19,12 @@ async def test_search_finds_texts_and_pictures_never_both_in_one(world: World) -
     result = await world.tool("rag_semantic_search", ANNA).execute(query="drawing of the pump")
     assert set(result) == {"success", "results", "result_count"}
     assert result["result_count"] == len(result["results"])
-    by_id = {found["block_id"]: found for found in result["results"]}
+    by_id = {hit["block_id"]: hit for hit in result["results"]}
     assert set(by_id["manual-1"]) == TEXT_FIELDS
     assert set(by_id[PICTURE]) == PICTURE_FIELDS
     assert (by_id[PICTURE]["block_type"], by_id[PICTURE]["page_number"]) == ("image", 3)
     assert by_id["manual-1"]["content"] == "The pump runs at 15 bar."
-    scores = [found["score"] for found in result["results"]]
+    scores = [hit["score"] for hit in result["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
@@ -32,7 +32,7 @@ async def test_search_finds_texts_and_pictures_never_both_in_one(world: World) -
 async def test_search_shows_nobody_what_is_not_theirs(world: World) -> None:
     for user, foreign in ((ANNA, "payroll"), (BEN, "manual")):
         result = await world.tool("rag_semantic_search", user).execute(query="pump revenue", top_k=50)
-        documents = {found["doc_id"] for found in result["results"]}
+        documents = {hit["doc_id"] for hit in result["results"]}
         assert documents
         assert foreign not in documents
 
@@ -50,19 +50,19 @@ async def test_nothing_found_is_a_success(world: World) -> None:
     assert facets == {"success": True, "facets": {"tags": []}, "document_count": 0}
 
 
-@pytest.mark.parametrize(("asked", "got"), [(1, 1), (0, 1), (-5, 1), (1000, 4)])
-async def test_numbers_of_results_are_clamped(world: World, asked: int, got: int) -> None:
+@pytest.mark.parametrize(("limit", "got"), [(1, 1), (0, 1), (-5, 1), (1000, 4)])
+async def test_numbers_of_results_are_clamped(world: World, limit: int, got: int) -> None:
     search = world.tool("rag_semantic_search", ANNA)
-    found = await search.execute(query="pump revenue", top_k=asked, filters={"block_type": "text"})
-    assert found["result_count"] == got
-    listed = await world.tool("rag_list_documents", ANNA).execute(limit=asked)
+    result = await search.execute(query="pump revenue", top_k=limit, filters={"block_type": "text"})
+    assert result["result_count"] == got
+    listed = await world.tool("rag_list_documents", ANNA).execute(limit=limit)
     assert listed["count"] == min(got, 3)
-    matched = await world.tool("rag_metadata_search", ANNA).execute(query="manual report", limit=asked)
+    matched = await world.tool("rag_metadata_search", ANNA).execute(query="manual report", limit=limit)
     assert matched["count"] == min(got, 3)
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected_ids"),
     [
         ({"document_type": "report"}, {"report-2023", "report-2024"}),
         ({"document_type": ["report", "manual"], "language": "en"}, {"report-2023", "manual"}),
@@ -77,15 +77,15 @@ async def test_numbers_of_results_are_clamped(world: World, asked: int, got: int
         ({"department": "x' or department ne '"}, set()),
     ],
 )
-async def test_filters_are_combined(world: World, filters: dict[str, object], found: set[str]) -> None:
+async def test_filters_are_combined(world: World, filters: dict[str, object], expected_ids: set[str]) -> None:
     listed = await world.tool("rag_list_documents", ANNA).execute(filters=filters)
-    assert {document["doc_id"] for document in listed["documents"]} == found
+    assert {document["doc_id"] for document in listed["documents"]} == expected_ids
     counted = await world.tool("rag_facets", ANNA).execute(filters=filters)
-    assert counted["document_count"] == len(found)
+    assert counted["document_count"] == len(expected_ids)
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected_ids"),
     [
         (
             {"document_type": ["manual", "report"], "page_number": 1},
@@ -96,11 +96,11 @@ async def test_filters_are_combined(world: World, filters: dict[str, object], fo
     ],
 )
 async def test_filters_of_passages_and_of_their_documents_are_combined(
-    world: World, filters: dict[str, object], found: set[str]
+    world: World, filters: dict[str, object], expected_ids: set[str]
 ) -> None:
     search = world.tool("rag_semantic_search", ANNA)
     result = await search.execute(query="pump revenue", filters=filters)
-    assert {block["block_id"] for block in result["results"]} == found
+    assert {block["block_id"] for block in result["results"]} == expected_ids
     described = search.parameters_schema["properties"]["filters"]["description"]
     assert all(field in described for field in filters)
 
@@ -220,7 +220,7 @@ async def test_grading_keeps_what_helps(world: World) -> None:
     model = ScriptedChatModel(grades)
     tool = world.tool("grade", ANNA, model)
     result = await tool.execute(query="pressure?", block_ids=FOREIGN_AND_UNKNOWN)
-    assert [found["block_id"] for found in result["results"]] == ["manual-1"]
+    assert [hit["block_id"] for hit in result["results"]] == ["manual-1"]
     assert (result["result_count"], result["graded_count"]) == (1, 2)
     assert "salaries" not in model.prompts[0].user
 
@@ -234,8 +234,8 @@ async def test_foreign_blocks_alone_ask_no_model(world: World) -> None:
 
 
 async def test_a_question_is_rewritten_from_its_history() -> None:
-    said = QueryRewrite(standalone_question="How heavy is the X200?", search_queries=("X200 weight",))
-    result = await tool_for("query_rewrite", ANNA, ScriptedChatModel(said)).execute(
+    rewrite = QueryRewrite(standalone_question="How heavy is the X200?", search_queries=("X200 weight",))
+    result = await tool_for("query_rewrite", ANNA, ScriptedChatModel(rewrite)).execute(
         question="And its weight?", history=[{"role": "user", "content": "How fast is the X200?"}]
     )
     assert result == {

@@ -51,9 +51,9 @@ async def test_an_agent_searches_and_answers_from_what_it_found(
 ) -> None:
     reader = agent(local_world, make_model(knobs), "rag_semantic_search", "rag_list_documents")
     events = [event async for event in reader.execute("At what pressure does the pump run?")]
-    found = next(event.data for event in events if event.name == "TOOL_RESULT")
-    assert found["tool"] == "rag_semantic_search"
-    assert found["result_count"] >= 2
+    result = next(event.data for event in events if event.name == "TOOL_RESULT")
+    assert result["tool"] == "rag_semantic_search"
+    assert result["result_count"] >= 2
     assert events[-1].name == "COMPLETE"
     assert "15 bar" in events[-1].data["answer"]["text"]
 
@@ -96,7 +96,7 @@ async def test_grading_drops_what_is_about_something_else(local_world: World, ma
     result = await local_world.tool("grade", ANNA, make_model()).execute(
         query="At how many bar does the pump run?", block_ids=["manual-1", "report-2023-1"]
     )
-    assert [found["block_id"] for found in result["results"]] == ["manual-1"]
+    assert [hit["block_id"] for hit in result["results"]] == ["manual-1"]
 
 
 async def test_a_follow_up_is_rewritten(local_world: World, make_model: MakeModel) -> None:

@@ -119,8 +119,8 @@ async def pages(site: WebSite) -> AsyncIterator[WebPages]:
 def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeWeb:
     """Return a function that creates a run from the model's replies and the search results."""
 
-    async def make(*replies: Reply, found: tuple[str, ...] = (), **settings: Any) -> Web:
-        model, search = ScriptedChatModel(plan(), *replies), FoundPages(*found)
+    async def make(*replies: Reply, page_urls: tuple[str, ...] = (), **settings: Any) -> Web:
+        model, search = ScriptedChatModel(plan(), *replies), FoundPages(*page_urls)
         values = {
             "agent_tools": "web_search,web_fetch",
             "subagents_enabled": False,
@@ -146,11 +146,11 @@ async def started_worker(services: Services, folder: Path) -> None:
     await parsers(services.settings.host.instance_memory_mb).pages.run(job, 120, 120)
 
 
-def calls(*asked: tuple[str, dict[str, Any]]) -> ModelTurn:
+def calls(*tool_calls: tuple[str, dict[str, Any]]) -> ModelTurn:
     """Return a turn that calls tools."""
     return ModelTurn(
         tool_calls=tuple(
             ToolCall(call_id=f"c{place}-{name}", name=name, arguments=json.dumps(arguments))
-            for place, (name, arguments) in enumerate(asked)
+            for place, (name, arguments) in enumerate(tool_calls)
         )
     )

@@ -37,9 +37,9 @@ async def view_of(web: Web, run_id: str) -> RunView:
     return await view_run(await owned_run(run_id, ANNA, web.services.runs), web.services, ANNA)
 
 
-async def answer(web: Web, run_id: str, state: Results, **said: Any) -> Results:
+async def answer(web: Web, run_id: str, state: Results, **answer_fields: Any) -> Results:
     record = await owned_run(run_id, ANNA, web.services.runs)
-    await answer_clarification(record, ClarificationAnswer.model_validate(said), ANNA, web.services)
+    await answer_clarification(record, ClarificationAnswer.model_validate(answer_fields), ANNA, web.services)
     state = observe(state, AnswerArrived())
     return await run_to_end(run_id, web.services, state, children=no_children)
 
@@ -53,14 +53,14 @@ started: list[list[str]] = []
 
 
 async def test_nothing_is_sent_before_the_person_has_seen_it_and_agreed(web: MakeWeb) -> None:
-    world = await web(SEARCH, READ, ANSWER, found=(PUMPS,), web_consent="ask")
+    world = await web(SEARCH, READ, ANSWER, page_urls=(PUMPS,), web_consent="ask")
     run_id, state = await begin(world)
     assert waits(state)
     assert (world.search.queries, world.log.looked_up, world.log.dialled) == ([], [], [])
-    asked = (await view_of(world, run_id)).clarification
-    assert asked is not None
-    assert "“pump pressure standard”" in asked.question
-    assert [option.number for option in asked.options] == [1, 2]
+    clarification = (await view_of(world, run_id)).clarification
+    assert clarification is not None
+    assert "“pump pressure standard”" in clarification.question
+    assert [option.number for option in clarification.options] == [1, 2]
     state = await answer(world, run_id, state, choice=1)
     assert not waits(state), "asked once, not for the page that was found"
     assert world.search.queries == ["pump pressure standard"]
@@ -71,12 +71,12 @@ async def test_nothing_is_sent_before_the_person_has_seen_it_and_agreed(web: Mak
 
 
 @pytest.mark.parametrize(
-    "said", [{"choice": 2}, {"text": "No!"}, {"text": "don't use the web"}, {"text": "1 or 2?"}]
+    "answer_fields", [{"choice": 2}, {"text": "No!"}, {"text": "don't use the web"}, {"text": "1 or 2?"}]
 )
-async def test_without_a_plain_yes_nothing_is_sent(web: MakeWeb, said: dict[str, Any]) -> None:
+async def test_without_a_plain_yes_nothing_is_sent(web: MakeWeb, answer_fields: dict[str, Any]) -> None:
     world = await web(SEARCH, ANSWER, web_consent="ask")
     run_id, state = await begin(world)
-    state = await answer(world, run_id, state, **said)
+    state = await answer(world, run_id, state, **answer_fields)
     assert not waits(state)
     assert (world.search.queries, world.log.looked_up) == ([], [])
     assert [result["type"] for result in world.results()] == ["AccessDeniedError"]
@@ -85,12 +85,12 @@ async def test_without_a_plain_yes_nothing_is_sent(web: MakeWeb, said: dict[str,
 
 
 @pytest.mark.parametrize(
-    "said", [{"text": "Yes, please."}, {"text": "Yes, use the web in this conversation"}]
+    "answer_fields", [{"text": "Yes, please."}, {"text": "Yes, use the web in this conversation"}]
 )
-async def test_a_yes_in_words_is_one(web: MakeWeb, said: dict[str, Any]) -> None:
+async def test_a_yes_in_words_is_one(web: MakeWeb, answer_fields: dict[str, Any]) -> None:
     world = await web(SEARCH, ANSWER, web_consent="ask")
     run_id, state = await begin(world)
-    await answer(world, run_id, state, **said)
+    await answer(world, run_id, state, **answer_fields)
     assert world.search.queries == ["pump pressure standard"]
 
 
@@ -129,14 +129,14 @@ async def test_two_questions_are_asked_one_after_the_other(web: MakeWeb) -> None
     )
     world = await web(ask, SEARCH, ANSWER, web_consent="ask")
     run_id, state = await begin(world)
-    asked = (await view_of(world, run_id)).clarification
-    assert asked is not None
-    assert asked.question == "Which pump?"
+    clarification = (await view_of(world, run_id)).clarification
+    assert clarification is not None
+    assert clarification.question == "Which pump?"
     state = await answer(world, run_id, state, choice=2)
     assert waits(state)
-    asked = (await view_of(world, run_id)).clarification
-    assert asked is not None
-    assert "“pump pressure standard”" in asked.question
+    clarification = (await view_of(world, run_id)).clarification
+    assert clarification is not None
+    assert "“pump pressure standard”" in clarification.question
     await answer(world, run_id, state, choice=1)
     assert world.search.queries == ["pump pressure standard"]
 
@@ -155,9 +155,9 @@ async def test_sub_agent_of_the_web_starts_after_consent_alone(
     )
     run_id, state = await begin(world)
     assert waits(state)
-    asked = (await view_of(world, run_id)).clarification
-    assert asked is not None
-    assert "“Check the standard.”" in asked.question
+    clarification = (await view_of(world, run_id)).clarification
+    assert clarification is not None
+    assert "“Check the standard.”" in clarification.question
     assert not waits(await answer(world, run_id, state, choice=choice))
     assert started == profiles
     assert (await view_of(world, run_id)).status == "completed"

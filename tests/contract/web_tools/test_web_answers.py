@@ -32,15 +32,15 @@ NO_REPAIR = RepairedQuotations(quotations=())
 async def answered(make: MakeWeb, quote: str = SAID) -> tuple[Web, RunView]:
     """Run a question whose model searches, reads the page found, and quotes it."""
     claim = f'<answer>The web says 16 bar. <cite doc_id="{DOC_ID}" quote="{quote}"/>'
-    web: Web = await make(SEARCH, FETCH, claim, found=(URL,))
+    web: Web = await make(SEARCH, FETCH, claim, page_urls=(URL,))
     return web, await web.ask()
 
 
 async def test_a_page_that_a_search_found_is_read_and_its_words_are_proved(web: MakeWeb) -> None:
-    made, view = await answered(web)
-    assert made.search.queries == ["pump pressure standard"]
-    assert made.site.requests == ["www.pumps.example/pumps"], made.results()
-    read = made.results()[-1]
+    world, view = await answered(web)
+    assert world.search.queries == ["pump pressure standard"]
+    assert world.site.requests == ["www.pumps.example/pumps"], world.results()
+    read = world.results()[-1]
     assert (read["title"], read["published_at"]) == ("Pump pressures", "2026-03-01")
     assert "Imprint" not in read["text"]
     assert view.answer is not None
@@ -64,42 +64,42 @@ async def test_words_that_the_page_does_not_hold_are_marked(web: MakeWeb) -> Non
 
 async def test_words_of_a_page_pass_for_no_document(web: MakeWeb) -> None:
     claim = f'<answer>The manual says 16 bar. <cite doc_id="manual" quote="{SAID}"/>'
-    made: Web = await web(SEARCH, FETCH, claim, NO_REPAIR, found=(URL,))
-    view = await made.ask()
+    world: Web = await web(SEARCH, FETCH, claim, NO_REPAIR, page_urls=(URL,))
+    view = await world.ask()
     assert view.answer is not None
     assert [cited.quote for cited in view.answer.citations if cited.verified] == []
 
 
 async def test_the_snapshot_goes_with_the_run(web: MakeWeb) -> None:
-    made, view = await answered(web)
-    blobs, run_log = made.services.blobs, made.services.run_log
+    world, view = await answered(web)
+    blobs, run_log = world.services.blobs, world.services.run_log
     assert isinstance(blobs, InMemoryBlobStore)
     stored = blobs.containers[WORK]
     journal = await read_journal(run_log, blobs, view.run_id)
     results = [await journal.value(line, TurnResults) for line in journal.value_lines("results")]
-    assert any("Older standards" in page.text for found in results for page in found.pages)
+    assert any("Older standards" in page.text for result in results for page in result.pages)
     holding = [path for path, blob in stored.items() if b"Older standards" in blob.content]
     assert all(path.startswith(f"runs/{view.run_id}/") for path in holding)
 
     async def forget(_: str) -> None:
         return
 
-    assert await purge_old_runs(datetime.now(UTC) + timedelta(days=400), made.services, forget) == 1
+    assert await purge_old_runs(datetime.now(UTC) + timedelta(days=400), world.services, forget) == 1
     assert not any(path.startswith("runs/") for path in stored)
     with pytest.raises(NotFoundError):
         await run_log.read(view.run_id)
 
 
 async def test_without_documents_the_web_is_still_asked(web: MakeWeb) -> None:
-    made: Web = await web(SEARCH, "<answer>Nobody knows.", found=())
-    made.blocks.clear()
-    made.documents.clear()
-    await made.ask()
-    assert made.search.queries == ["pump pressure standard"]
+    world: Web = await web(SEARCH, "<answer>Nobody knows.", page_urls=())
+    world.blocks.clear()
+    world.documents.clear()
+    await world.ask()
+    assert world.search.queries == ["pump pressure standard"]
 
 
 async def test_the_web_is_off_by_default(web: MakeWeb) -> None:
-    made: Web = await web(SEARCH, "<answer>Nothing.", agent_tools="")
-    await made.ask()
-    assert made.search.queries == []
-    assert not {"web_search", "web_fetch"} & {tool.name for tool in made.model.tools[0]}
+    world: Web = await web(SEARCH, "<answer>Nothing.", agent_tools="")
+    await world.ask()
+    assert world.search.queries == []
+    assert not {"web_search", "web_fetch"} & {tool.name for tool in world.model.tools[0]}

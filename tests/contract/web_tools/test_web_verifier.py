@@ -85,8 +85,8 @@ async def test_it_reads_none_where_pages_are_not_read(site: WebSite, pages: WebP
 async def test_a_passage_in_its_task_is_not_searched_for(
     site: WebSite, pages: WebPages, tmp_path: Path
 ) -> None:
-    asked = [("web_search", {"query": query}) for query in ("account DE8937", "pump standard")]
-    model = CountedModel(calls(*asked), READY, REPORT)
+    requested_calls = [("web_search", {"query": query}) for query in ("account DE8937", "pump standard")]
+    model = CountedModel(calls(*requested_calls), READY, REPORT)
     world = await verifying(model, pages, tmp_path, "web_search", question="Search the web for DE8937.")
     for turn in (1, 2):
         await world.take(turn)

@@ -60,13 +60,13 @@ def worker_python(python313: str) -> str:
 
 
 def _requirements_for_313() -> str:
-    kept, skipping = [], False
+    lines, skipping = [], False
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith(" "):
             skipping = line.startswith(REPLACED)
         if not skipping:
-            kept.append(line)
-    return "\n".join(kept) + "\n"
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def _run(*command: str) -> None:

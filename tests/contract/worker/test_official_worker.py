@@ -20,10 +20,10 @@ SAMPLE_APP = ROOT / "tests" / "contract" / "host" / "sample_app"
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    found = find_python313()
-    if found is None:
+    python_path = find_python313()
+    if python_path is None:
         pytest.skip("no Python 3.13 on this machine: the worker library needs it")
-    return worker_python(found)
+    return worker_python(python_path)
 
 
 def probe(python: str, folder: Path, calls: list[dict[str, Any]] | None = None, **environment: str) -> Any:
@@ -85,8 +85,8 @@ def test_worker_runs_a_streaming_http_function_and_a_deferred_blob_trigger(
     report = probe(python, SAMPLE_APP, calls, SAMPLE_NOTES=str(notes))
     assert [call["error"] for call in report["calls"]] == [None, None]
     assert json.loads(report["calls"][0]["body"])["name"] == "bob"
-    noted = json.loads(notes.read_text(encoding="utf-8"))
-    assert noted == {
+    note = json.loads(notes.read_text(encoding="utf-8"))
+    assert note == {
         "kind": "document",
         "name": "a/b.pdf",
         "container": "documents",
@@ -98,8 +98,8 @@ def _plain(bindings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return bindings in the order of names, without the worker's mark for SDK types and without unset
     members.
     """
-    kept = [
+    plain_bindings = [
         {key: value for key, value in binding.items() if key != "properties" and value is not None}
         for binding in bindings
     ]
-    return sorted(kept, key=lambda binding: str(binding["name"]))
+    return sorted(plain_bindings, key=lambda binding: str(binding["name"]))

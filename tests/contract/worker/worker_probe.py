@@ -112,11 +112,12 @@ def typed_data(call: dict[str, Any]) -> Record:
 
 def http_call(url: str, function_id: str, http: dict[str, Any]) -> str:
     headers = {"x-ms-invocation-id": f"probe-{function_id}"}
-    asked = urllib.request.Request(url, data=http["body"].encode(), headers=headers, method="POST")
+    http_request = urllib.request.Request(url, data=http["body"].encode(), headers=headers, method="POST")
     give_up_at = time.monotonic() + 30
     while True:
         try:
-            with urllib.request.urlopen(asked, timeout=30) as answer:  # the worker's server on loopback
+            # the worker's server on loopback
+            with urllib.request.urlopen(http_request, timeout=30) as answer:
                 return str(answer.read().decode())
         except urllib.error.URLError as refused:
             # The worker starts its server in a separate thread and doesn't report when it is ready, so try
