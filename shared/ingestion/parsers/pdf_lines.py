@@ -19,6 +19,7 @@ _BROKEN = re.compile(rf"((?<!\w)\w+|){HYPHEN_MARK}\s*(\w*)")
 # U+F000 to U+F0FF are characters of symbol fonts, which Word uses for bullets.
 BULLETS = "•·▪◦‣●○■□➢❖✓\uf0b7\uf0a7\uf076\uf0d8\uf0fc\uf0a8\uf02d\uf0e0"
 _BULLET = re.compile(rf"(?:[{BULLETS}]|[*–—-](?=\s)|\(?(?:\d{{1,2}}|[a-z]|[ivx]{{1,4}})[.)](?=\s))\s*")
+_ORDINAL = re.compile(r"(\d{1,2})\.(?=\s)")
 _SIGN = re.compile(rf"\A[{BULLETS}*–—-]\s*")
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
@@ -46,6 +47,8 @@ _RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5
 # Maximum distance between a superscript or subscript and the larger letters, relative to the height of the
 # larger letters.
 _RAISED_GAP = 0.4
+# Minimum width of a line that is wrapped, relative to the font size. Lines of short lists are narrower.
+_WRAPPED_WIDTH = 20.0
 # Minimum number of words in a line of prose. Table cells have fewer.
 _MIN_COLUMN_WORDS = 3
 
@@ -362,7 +365,7 @@ class ParagraphRule:
         if before.text[-1] == HYPHEN_MARK:
             # A hyphenated word may continue anywhere on the page.
             return False
-        if _BULLET.match(line.text) or _differs_in_size(before, line):
+        if _differs_in_size(before, line) or (starts_item(line.text) and not self._is_wrapped(before, line)):
             return True
         # The line is at the top of the next column, where a sentence may continue.
         if line.top > before.top:
@@ -385,15 +388,36 @@ class ParagraphRule:
         Args:
             right: right edge of the paragraph; None = derive it from the other lines of the page.
         """
+        if self._is_wrapped(before, line):
+            return " "
         if is_row(before.text) or is_row(line.text):
             return "\n"
         if line.text[0].islower():
             return " "
+        return "\n" if self._would_fit(before, line, right) else " "
+
+    def _would_fit(self, before: Line, line: Line, right: float | None = None) -> bool:
+        """Return whether the line before has room for the first word of `line`."""
         first_word = line.text.split(maxsplit=1)[0]
         letter_width = (line.right - line.left) / max(len(line.text), 1)
         edge = self._right_edge(before) if right is None else right
-        would_fit = before.right + letter_width * (len(first_word) + 1) < edge
-        return "\n" if would_fit else " "
+        return before.right + letter_width * (len(first_word) + 1) < edge
+
+    def _is_wrapped(self, before: Line, line: Line) -> bool:
+        """Return whether the number at the start of `line` belongs to the sentence before, such as a date,
+        rather than to a list.
+
+        The line before then is long, has no room for the number, doesn't end a sentence, isn't indented more,
+        and isn't the list item with the preceding number.
+        """
+        number, number_before = _ORDINAL.match(line.text), _ORDINAL.match(before.text)
+        if number is None or _SENTENCE_END.search(before.text):
+            return False
+        if number_before is not None and int(number[1]) == int(number_before[1]) + 1:
+            return False
+        is_long = before.right - before.left >= _WRAPPED_WIDTH * before.size
+        is_indented_less = line.left < before.left - 0.5 * line.size
+        return is_long and not is_indented_less and not self._would_fit(before, line)
 
     def _tops_column(self, line: Line) -> bool:
         """Return whether no other line is directly above `line`."""

@@ -100,6 +100,25 @@ def test_words_bullets_of_symbol_fonts_begin_items_of_a_list() -> None:
     ]
 
 
+FULL = "Dieser Vertrag wurde zwischen den Parteien geschlossen am"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (line(FULL, 700), line("14. März 2024 in Kassel.", 688), 1),
+        (line(f"2. {FULL}", 700), line("14. März 2024 in Kassel.", 688, left=85), 1),
+        (line("Zutaten", 700, right=120), line("14. März 2024 in Kassel.", 688), 2),
+        (line(f"{FULL}:", 700), line("14. März 2024 in Kassel.", 688), 2),
+        (line(f"13. {FULL}", 700), line("14. März 2024 in Kassel.", 688), 2),
+        (line(FULL, 700, left=85), line("14. März 2024 in Kassel.", 688), 2),
+        (line(FULL, 700), line("a) eine Frist", 688), 2),
+    ],
+)
+def test_a_date_that_is_wrapped_is_no_list_item(before: Line, after: Line, expected: int) -> None:
+    assert len(groups(before, after)) == expected
+
+
 def in_turns(count: int, gap: float = 30) -> list[Line]:
     """Return lines of two columns in the order of a program that writes row by row."""
     lines = []
