@@ -119,7 +119,9 @@ class CallMaker:
         if started:
             await self.send(started)
         outcomes, gap_hits = await run_together(
-            run_together(*(execute_call(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
+            run_together(
+                *(execute_call(item, self.bind, self.limit_s(item.call.name), self.shown) for item in calls)
+            ),
             run_together(*(one.hits() for one in searches)),
         )
         ended = [

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shared.platform.hashing import digest
+from shared.platform.names import TABLE_SUFFIXES
 from shared.platform.odata import all_of, quote
 
 SIDECAR_SUFFIX = ".acl.json"
 HINTS_SUFFIX = ".tables.yaml"
-_WITH_TABLES = (".csv", ".tsv", ".xlsx", ".xlsm")
 UPLOADS = "uploads"
 VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
@@ -90,7 +90,7 @@ def is_sidecar(blob_name: str) -> bool:
 
 def hints_of(blob_name: str) -> str | None:
     """Return the blob name of the table hints for a document, or None if its file format has no tables."""
-    return blob_name + HINTS_SUFFIX if blob_name.lower().endswith(_WITH_TABLES) else None
+    return blob_name + HINTS_SUFFIX if blob_name.lower().endswith(TABLE_SUFFIXES) else None
 
 
 def is_upload(blob_name: str) -> bool:

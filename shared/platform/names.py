@@ -1,4 +1,6 @@
-"""Names of blob containers, tables and queues. The Bicep modules and the local launcher use them too."""
+"""Names of blob containers, tables and queues, which the Bicep modules and the local launcher use too, and
+suffixes of files.
+"""
 
 DOCUMENTS = "documents"
 RUN_LOG = "run-log"
@@ -27,3 +29,6 @@ POISON_QUEUES = (
     f"{BLOB_DELETED_QUEUE}-poison",
     *(f"{queue}-poison" for queue in QUEUES),
 )
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
+"""Ends of names of files that queries can read as tables."""

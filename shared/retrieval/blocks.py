@@ -24,6 +24,7 @@ from typing import Literal
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.names import TABLE_SUFFIXES
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest, VectorQuery
 from shared.platform.telemetry import get_logger
@@ -87,6 +88,8 @@ _READING_ORDER = ("ordinal", "block_id")
 # If more than this share of the best hits is unreadable, search again, because blocks missing from the
 # rankings may be better.
 _MOST_LOST = 1 / 3
+# Number of blocks of a spreadsheet that rank by relevance. Not measured.
+_MAX_ROW_BLOCKS = 3
 _NO_DOCUMENT = "-"  # no document has this id, so a filter on it matches nothing
 _RERANKER_SCORE = "@search.reranker_score"
 
@@ -134,6 +137,11 @@ class Ranking:
         self.filters = filters
         self._candidates = candidates
         self._hits: Sequence[Hit] | None = None
+
+    @property
+    def named(self) -> Collection[str]:
+        """The ids of the documents that the question names."""
+        return documents_to_narrow_to(self._candidates.name_scores)
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -273,7 +281,8 @@ class BlockSearch:
             again = await self.rank_each(texts, first.filters, without=refused)
             hits, _, _ = await self._checked(again, most)
         if self._semantic_ranker and first.vector is not None:
-            hits = await semantically_ranked(self._index, first.text, first.vector, hits)
+            ranked = await semantically_ranked(self._index, first.text, first.vector, hits)
+            hits = tables_spread(ranked, first.named)
         return hits[:top_k]
 
     async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
@@ -389,14 +398,35 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
     """Merge the rankings by reciprocal rank and return the hits, best first. A block found several times
     keeps its highest score.
     """
+    named = set[str]().union(*(ranking.named for ranking in rankings))
     if len(rankings) == 1:
-        return list(rankings[0].hits)
+        return tables_spread(rankings[0].hits, named)
     best: dict[str, Hit] = {}
     for hit in (hit for ranking in rankings for hit in ranking.hits):
         if hit.block_id not in best or best[hit.block_id].score < hit.score:
             best[hit.block_id] = hit
     ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
-    return [best[block_id] for block_id, _ in ranked]
+    return tables_spread([best[block_id] for block_id, _ in ranked], named)
+
+
+def tables_spread(hits: Iterable[Hit], named: Collection[str]) -> list[Hit]:
+    """Move all but the best blocks of each spreadsheet behind the other hits, unless the question names it.
+
+    Every block of a list with 150 rows contains words of most questions and would displace other documents.
+    Questions about the whole list are answered by queries.
+
+    Args:
+        named: ids of documents that the question names.
+    """
+    counts = Counter[str]()
+    first: list[Hit] = []
+    later: list[Hit] = []
+    for hit in hits:
+        is_rows = hit.block_type == "text" and hit.filename.lower().endswith(TABLE_SUFFIXES)
+        if is_rows and hit.doc_id not in named:
+            counts[hit.doc_id] += 1
+        (later if counts[hit.doc_id] > _MAX_ROW_BLOCKS else first).append(hit)
+    return first + later
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
@@ -425,7 +455,7 @@ class _Candidates:
         name_scores: Mapping[str, float],
         relevant_cosine: float,
     ) -> None:
-        self._named = name_scores
+        self.name_scores = name_scores
         self._relevant_cosine = relevant_cosine
         self._documents: dict[str, DocumentRow] = {}
         # Later rows replace earlier ones, so that the complete rows of the keyword search win.
@@ -474,7 +504,7 @@ class _Candidates:
             for block_id, place in places.items()
             if place.doc_id in self._documents
         }
-        ordered = originals_first(order_blocks(fused, places, self._named), documents)
+        ordered = originals_first(order_blocks(fused, places, self.name_scores), documents)
         return [as_hit(self._rows[block_id], fused[block_id]) for block_id in ordered]
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from shared.access.models import UserContext
 from shared.platform.models import Model
+from shared.platform.names import TABLE_SUFFIXES
 from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
@@ -12,9 +13,6 @@ from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 # Minimum score of a figure that the answer should show, as a share of the best block's score. In 16 questions
 # about the samples, required figures had a share of 0.77 to 0.86, and half of the others 0.33 to 0.61.
 _NEAR_BEST = 0.7
-
-
-TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
 
 
 class MissingDocument(Model):

@@ -23,7 +23,7 @@ from shared.tools.workspace_tools import reads_files
 # Minimum fraction of the best score. In multi-step questions, the relevant passage usually scores 0.65 to 0.8
 # and merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
-NOTHING_NEW = "Nothing new: everything found was shown before."
+NOTHING_NEW = "Nothing new: everything relevant was shown before."
 _SHOWN_BEFORE = "shown before"
 _NO_ROOM = "no room in this result; read these pages again"
 _COUNTS = ("result_count", "count", "document_count", "row_count")
@@ -56,16 +56,20 @@ class Called:
 
 
 async def execute_call(
-    planned: PlannedCall, bind: Callable[[str, ToolEvidence], Tool], limit_s: float
+    planned: PlannedCall,
+    bind: Callable[[str, ToolEvidence], Tool],
+    limit_s: float,
+    shown: Collection[str] = (),
 ) -> Called:
     """Execute a call and return its result. Refused calls, tool failures and timeouts become failed results.
 
     Args:
         bind: creates the tool with a given name, which adds its evidence to the given `ToolEvidence`.
+        shown: ids of blocks that the model has seen.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
-    evidence, began = ToolEvidence(), time.perf_counter()
+    evidence, began = ToolEvidence(shown=shown), time.perf_counter()
     tool = bind(planned.call.name, evidence)
     try:
         async with asyncio.timeout(limit_s):

@@ -1,6 +1,6 @@
 """The tool `rag_semantic_search`, a hybrid search over text and image blocks."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -57,10 +57,19 @@ class SemanticSearch(Tool):
         return cls(binding.block_search(), urls, binding.evidence)
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
-        hits = await self.blocks.search([arguments.query], arguments.top_k, arguments.filters)
+        shown = self.evidence.shown
+        most = min(arguments.top_k + len(shown), MAX_TOP_K)
+        candidates = await self.blocks.search([arguments.query], most, arguments.filters)
+        hits = _up_to(candidates, shown, arguments.top_k)
         self.evidence.hits.extend(hits)
         urls = await self.image_urls(hits) if self.image_urls else {}
         return search_results(hits, urls)
+
+
+def _up_to(hits: Sequence[Hit], shown: Collection[str], top_k: int) -> list[Hit]:
+    """Return the first hits, up to and including the `top_k`th that isn't in `shown`."""
+    new = [place for place, hit in enumerate(hits, 1) if hit.block_id not in shown]
+    return list(hits[: new[top_k - 1]] if len(new) >= top_k else hits)
 
 
 def search_results(hits: Sequence[Hit], image_urls: Mapping[str, str]) -> ToolResult:

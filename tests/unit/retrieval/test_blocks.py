@@ -246,6 +246,21 @@ async def test_blocks_of_a_named_document_come_first_with_the_score_they_have() 
     assert hits[0].score < hits[1].score
 
 
+async def test_a_long_list_leaves_room_for_other_documents() -> None:
+    tickets = [row(f"t{number}", 50.0 - number, doc_id="t", filename="Tickets.CSV") for number in range(8)]
+    policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
+    hits = await searching(ScriptedIndex([*tickets, policy])).search(["Hull"], 5, {})
+    assert [hit.block_id for hit in hits] == ["t0", "t1", "t2", "p", "t3"]
+
+
+async def test_a_list_that_the_question_names_keeps_its_places() -> None:
+    tickets = [row(f"t{number}", 50.0 - number, doc_id="named", filename="t.csv") for number in range(5)]
+    policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
+    index = ScriptedIndex([*tickets, policy])
+    hits = await with_documents(index, NamedDocuments()).search(["Acme"], 6, {})
+    assert [hit.block_id for hit in hits] == ["t0", "t1", "t2", "t3", "t4", "p"]
+
+
 async def test_a_named_document_costs_one_request_more_there_and_one_here() -> None:
     index, documents = ScriptedIndex([]), NamedDocuments()
     await with_documents(index, documents).search(["Acme", "Acme pumps"], 10, {})

@@ -7,6 +7,7 @@ from shared.platform.search import SearchPage
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
+from shared.tools.base import ToolEvidence
 from shared.tools.document_tools import GetDocument, ListDocuments
 from shared.tools.semantic_search import SemanticSearch
 from tests.fakes.document_rows import FixedRows
@@ -55,6 +56,14 @@ async def test_top_k_is_clamped_at_both_ends() -> None:
     tool = SemanticSearch(searching(index))
     assert (await tool.execute(query="x", top_k=500))["result_count"] == 50
     assert (await tool.execute(query="x", top_k=-3))["result_count"] == 1
+
+
+async def test_a_search_returns_blocks_that_the_model_has_not_seen() -> None:
+    index = ScriptedIndex([row(str(number), 100.0 - number) for number in range(6)])
+    evidence = ToolEvidence(shown={"0", "1", "3"})
+    result = await SemanticSearch(searching(index), evidence=evidence).execute(query="x", top_k=2)
+    assert [hit["block_id"] for hit in result["results"]] == ["0", "1", "2", "3", "4"]
+    assert [hit.block_id for hit in evidence.hits] == ["0", "1", "2", "3", "4"]
 
 
 async def test_an_unknown_filter_is_a_failure_that_names_the_allowed_fields() -> None:
