@@ -1,4 +1,5 @@
-"""Routes compatible with OpenAI's chat protocol: POST /api/v1/chat/completions and GET /api/v1/models.
+"""Routes compatible with OpenAI's chat protocol: POST /api/v1/chat/completions, GET /api/v1/models and GET
+/api/v1/models/{model}.
 
 The last user message is the question. The user messages before it identify the thread. All other content,
 system messages included, is ignored: answers rest on documents alone.
@@ -10,10 +11,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import ConfigDict, Field, JsonValue
 
 from functions.http.api_route import ApiRoute
@@ -51,7 +52,10 @@ class ChatMessage(Model):
         max_length=20, description="Author of the message. Only messages with the role `user` are used."
     )
     content: str | tuple[dict[str, JsonValue], ...] | None = Field(
-        default=None, description="Text, or a list of content parts. Only parts of type `text` are used."
+        default=None,
+        description=(
+            "Text, or a list of content parts. The last user message may only have parts of type `text`."
+        ),
     )
 
     @property
@@ -60,6 +64,12 @@ class ChatMessage(Model):
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+
+    @property
+    def unsupported_types(self) -> tuple[str, ...]:
+        """Types of the content parts that aren't text, such as `image_url`."""
+        parts = self.content if isinstance(self.content, tuple) else ()
+        return tuple(str(part.get("type")) for part in parts if part.get("type") != "text")
 
 
 class StreamOptions(Model):
@@ -72,8 +82,18 @@ class StreamOptions(Model):
     )
 
 
+class ResponseFormat(Model):
+    """Format of the answer in OpenAI's protocol. Unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text"] = Field(description="Type of the format. Only `text` is supported.")
+
+
 class CompletionBody(Model):
-    """Body of a chat completion request in OpenAI's protocol. Unknown fields are ignored."""
+    """Body of a chat completion request in OpenAI's protocol. Unknown fields, such as `tools` and
+    `temperature`, are ignored.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -90,11 +110,25 @@ class CompletionBody(Model):
     stream_options: StreamOptions | None = Field(
         default=None, description="Options that apply only if `stream` is true."
     )
+    n: int | None = Field(default=None, ge=1, le=1, description="Number of answers, always 1.")
+    response_format: ResponseFormat | None = Field(default=None, description="Format of the answer.")
+    tool_choice: Literal["auto", "none"] | None = Field(
+        default=None, description="Must not require a tool call, because the client's tools are ignored."
+    )
 
     @property
     def questions(self) -> tuple[str, ...]:
         """Texts of the user messages, oldest first."""
-        return tuple(message.text for message in self.messages if message.role == "user")
+        return tuple(message.text for message in self._user_messages)
+
+    @property
+    def unsupported_types(self) -> tuple[str, ...]:
+        """Types of the parts of the last user message that aren't text."""
+        return self._user_messages[-1].unsupported_types if self._user_messages else ()
+
+    @property
+    def _user_messages(self) -> tuple[ChatMessage, ...]:
+        return tuple(message for message in self.messages if message.role == "user")
 
 
 class CompletionEvent(Model):
@@ -135,13 +169,24 @@ class Completion(Model):
     )
 
 
+class ModelObject(Model):
+    """A model or an agent in OpenAI's protocol."""
+
+    id: str = Field(description="Name of the model or agent.")
+    object: Literal["model"] = Field(default="model", description="Object type, always `model`.")
+    created: int = Field(default=0, description="Always 0.")
+    owned_by: Literal["groundwork"] = Field(default="groundwork", description="Always `groundwork`.")
+    description: str = Field(description="What the model or agent does.")
+
+
 class ModelList(Model):
     """The models and agents that the caller may use through OpenAI's protocol."""
 
-    object: Literal["list"] = Field(description="Object type, always `list`.")
-    data: tuple[dict[str, JsonValue], ...] = Field(
-        description="Models and agents, each with `id` and `description`."
-    )
+    object: Literal["list"] = Field(default="list", description="Object type, always `list`.")
+    data: tuple[ModelObject, ...] = Field(description="Models and agents.")
+
+
+ModelName = Annotated[str, Path(min_length=1, description="Name of a model or an agent.")]
 
 
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
@@ -198,10 +243,21 @@ class _Completion:
 )
 async def list_models(user: Caller, services: Ready) -> Response:
     """List the models of Groundwork and the agents that the caller may use."""
-    about = {"object": "model", "created": 0, "owned_by": "groundwork"}
-    descriptions = _models_for(user, services)
-    models = [{"id": name, **about, "description": description} for name, description in descriptions.items()]
-    return json_response({"object": "list", "data": models})
+    models = _models_for(user, services)
+    return json_response(ModelList(data=tuple(models.values())))
+
+
+@router.get(
+    "/api/v1/models/{model}",
+    **contract(
+        "A model or an agent, in OpenAI's protocol",
+        json_reply(200, "The model.", ModelObject),
+        errors=(NotFoundError,),
+    ),
+)
+async def get_model(model: ModelName, user: Caller, services: Ready) -> Response:
+    """Return a model of Groundwork, or an agent that the caller may use."""
+    return json_response(_model_for(model, user, services))
 
 
 @router.post(
@@ -224,9 +280,11 @@ async def complete_chat(
 ) -> Response:
     """Answer the last user message, either as a stream of chunks or as a single JSON object."""
     arrived_at = datetime.now(UTC)
-    if body.model not in (models := _models_for(user, services)):
-        raise NotFoundError(
-            f"There is no model {body.model[:64]!r}.", f"Available models: {', '.join(models)}."
+    _model_for(body.model, user, services)
+    if body.unsupported_types:
+        raise CallerError(
+            f"The question has a part of the type {body.unsupported_types[0][:64]!r}.",
+            "Only text is supported. Upload files and pictures as documents.",
         )
     *earlier, last = body.questions or ("",)
     if not last.strip():
@@ -261,10 +319,23 @@ def _is_chore(text: str) -> bool:
     return text.lstrip().startswith("### Task:") and "<chat_history>" in text
 
 
-def _models_for(user: UserContext, services: Services) -> dict[str, str]:
-    """Return the models and agents that the user may use, as a mapping of name to description."""
+def _models_for(user: UserContext, services: Services) -> dict[str, ModelObject]:
+    """Return the models and agents that the user may use, by name."""
     agents = agents_for(user, services.settings, "openai")
-    return {**MODELS, **{agent.name: agent.description for agent in agents}}
+    descriptions = {**MODELS, **{agent.name: agent.description for agent in agents}}
+    return {name: ModelObject(id=name, description=text) for name, text in descriptions.items()}
+
+
+def _model_for(name: str, user: UserContext, services: Services) -> ModelObject:
+    """Return a model or agent by name.
+
+    Raises:
+        NotFoundError: there is no such model, or the user may not use the agent.
+    """
+    models = _models_for(user, services)
+    if name not in models:
+        raise NotFoundError(f"There is no model {name[:64]!r}.", f"Available models: {', '.join(models)}.")
+    return models[name]
 
 
 async def _start_or_resume(question: Question, earlier: list[str], model: str) -> _Completion:

@@ -79,6 +79,7 @@ def _assistants(user: httpx.Client) -> None:
     user.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"}).raise_for_status()
     assert user.post("/mcp", json={**call, "method": "tools"}).json()["error"]["code"] == -32601
     user.get("/v1/models").raise_for_status()
+    user.get("/v1/models/groundwork").raise_for_status()
     user.get("/agents").raise_for_status()
     completion_request = {
         "model": "groundwork",

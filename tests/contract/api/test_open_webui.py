@@ -75,9 +75,9 @@ def test_a_streamed_answer_has_its_sources(webui: httpx.Client) -> None:
 def test_a_follow_up_stays_in_the_thread(webui: httpx.Client) -> None:
     first = webui.post("/chat/completions", json={**QUESTION, "stream": False}).json()
     reply = first["choices"][0]["message"]["content"]
-    pictured = [{"type": "text", "text": "And why?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
+    parts = [{"type": "text", "text": "And why?"}]
     messages = [*QUESTION["messages"], {"role": "assistant", "content": reply}]
-    messages.append({"role": "user", "content": pictured})
+    messages.append({"role": "user", "content": parts})
     second = webui.post("/chat/completions", json={**QUESTION, "messages": messages})
     *_, ending, used = chunks_of(second.text)
     assert ending["groundwork"]["thread_id"] == first["groundwork"]["thread_id"]

@@ -424,6 +424,7 @@ ROUTES: Mapping[str, Probe] = {
     "POST mcp": assisted,
     "GET agents": of_anyone_known("/agents"),
     "GET v1/models": of_anyone_known("/v1/models"),
+    "GET v1/models/{model}": of_anyone_known("/v1/models/groundwork"),
     "POST v1/chat/completions": completed,
     "GET documents": listed,
     "POST documents": uploaded,

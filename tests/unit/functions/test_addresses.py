@@ -8,6 +8,9 @@ import pytest
 from openai import AsyncOpenAI
 from openai import NotFoundError as OpenAINotFoundError
 
+from functions.api import app
+from functions.completions import CompletionBody
+from functions.http.application import routes_of
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 
@@ -103,6 +106,47 @@ async def test_errors_in_openais_protocol_have_its_shape(
     assert error.keys() == {"message", "type", "code", "param"}
     assert error["type"] == error["code"] == code
     assert error["message"]
+
+
+COMPLETION = {"model": "groundwork", "messages": [{"role": "user", "content": "What is it?"}]}
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/pump.png"}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"n": 2}, "n: "),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "look_up"}}}, "tool_choice"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, PICTURE]}]}, "image_url"),
+    ],
+)
+async def test_openai_parameters_that_cannot_be_honoured_are_refused(
+    anna: httpx.AsyncClient, parameters: dict[str, Any], named: str
+) -> None:
+    answer = await anna.post("/v1/chat/completions", json={**COMPLETION, **parameters})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, "InvalidRequestError")
+    assert named in error["message"]
+
+
+def test_openai_parameters_without_effect_are_accepted() -> None:
+    tool = {"type": "function", "function": {"name": "look_up"}}
+    harmless = {"n": 1, "temperature": 0, "response_format": {"type": "text"}, "tools": [tool]}
+    earlier = {"role": "user", "content": [PICTURE]}
+    messages = [earlier, *COMPLETION["messages"]]
+    body = CompletionBody.model_validate(
+        {**harmless, "tool_choice": "auto", **COMPLETION, "messages": messages}
+    )
+    assert body.unsupported_types == ()
+
+
+async def test_openais_client_retrieves_a_model(anna: httpx.AsyncClient) -> None:
+    listed = (await anna.get("/v1/models")).json()["data"]
+    assert (await anna.get("/v1/models/groundwork")).json() == listed[0]
+    unknown = await anna.get("/v1/models/gpt-4o")
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "NotFoundError")
 
 
 async def test_without_an_identity_openais_clients_are_told_in_their_shape(anna: httpx.AsyncClient) -> None:
