@@ -23,7 +23,7 @@ from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run
 from shared.documents.listing import ListCriteria, find_documents, list_documents
-from shared.platform.errors import AccessDeniedError, DocumentNotFoundError, NotFoundError
+from shared.platform.errors import AccessDeniedError, DocumentNotFoundError, GroundworkError, NotFoundError
 from shared.platform.hashing import digest
 from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
@@ -33,7 +33,7 @@ from shared.runs.models import ID_PATTERN, MAX_ANSWER_CHARS, ChatRequest, Clarif
 from shared.runs.portable_text import portable_text
 from shared.runs.run_store import owned_run
 from shared.tools import table_tools
-from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.base import HINTS, Parameters, Tool, ToolResult
 from shared.tools.document_tools import DocumentFilters
 from shared.tools.registry import Binding, block_search, bound_tool
 from shared.wiring import Services
@@ -103,6 +103,11 @@ class McpTool(Tool):
         if result.get("type") in _REFUSALS:
             await note_refused_tool(self._call, self.name, str(kwargs.get("id", "")))
         return result
+
+    def _failure(self, error: GroundworkError) -> ToolResult:
+        """Convert an error to a failed result with the error code that the HTTP API uses."""
+        hints = list(error.hints or HINTS.get(error.code, ()))
+        return {**super()._failure(error), "type": error.code, "hints": hints}
 
     @classmethod
     def describe(cls, call: McpCall) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def charge_calls(state: UserLimits, calls: int, rules: LimitSettings, now: datet
     if wait > _ROUNDING:
         raise TooManyRequestsError(
             f"More than {rules.rate_limit_per_minute} calls in a minute.",
-            "Send the request again after the time in Retry-After.",
+            f"Try again in {math.ceil(wait.total_seconds())} seconds.",
             retry_after_s=wait.total_seconds(),
             headers=limit_headers(allowance(state, rules, now)),
         )

@@ -153,7 +153,7 @@ class Tool(ABC):
         try:
             result = {"success": True, **await self._run(self._validate(accepted))}
         except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
-            result = failure(self._as_expected_error(failed))
+            result = self._failure(self._as_expected_error(failed))
         if unknown:
             result["hints"] = [*result.get("hints", ()), self._ignored_note(unknown)]
         return result
@@ -167,6 +167,9 @@ class Tool(ABC):
         code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
         get_logger().error("tool.defect", tool=self.name, error_type=code)
         return GroundworkError(f"{self.name} failed because of a bug in the app.")
+
+    def _failure(self, error: GroundworkError) -> ToolResult:
+        return failure(error)
 
     def _validate(self, kwargs: dict[str, Any]) -> Any:
         try:

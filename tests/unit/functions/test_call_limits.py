@@ -131,3 +131,14 @@ async def test_calls_of_assistants_are_counted(monkeypatch: pytest.MonkeyPatch, 
     refused = third.status_code == 429 or third.json()["result"]["isError"]
     assert refused, third.text
     assert "calls in a minute" in third.text
+    assert "TooManyRequestsError" in third.text
+    assert "Try again in 30 seconds." in third.text
+    assert "Retry-After" not in third.text
+
+
+async def test_an_unknown_run_has_the_same_error_code_in_mcp_as_in_the_api(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    anna, _ = await asking(monkeypatch)
+    replied = await anna.post("/mcp", json=tool_call("get_answer", run_id="a" * 32))
+    assert replied.json()["result"]["structuredContent"]["type"] == "NotFoundError"
