@@ -1,15 +1,15 @@
 """`make audit`: compare the stores of the running local stack, and exit with 0 only if they agree.
 
-Like `python -m cli audit`, it calls the app over HTTP, but it signs an administrator token with the secret of
-the data folder.
+Like `python -m cli audit`, it calls the app over HTTP. The data folder contains the app's URL and the secret
+with which an administrator token is signed.
 """
 
 import os
 import sys
 
 from local.run_all.api_client import ApiClient
-from local.run_all.stack_settings import HOST, CallRefusedError, StackError, read_stack_settings
-from local.run_all.tokens import FILE_NAME, load_or_make_secrets, mint_token
+from local.run_all.stack_settings import CallRefusedError, StackError, read_stack_settings
+from local.run_all.tokens import TOKENS_FILE, load_or_make_secrets, mint_token, read_stack_url
 from samples.acl import SampleUser
 
 _AUDITOR = SampleUser("auditor", "Auditor", department="", groups=())
@@ -20,11 +20,11 @@ def main() -> int:
     audit failed.
     """
     try:
-        settings = read_stack_settings(os.environ)
-        if not (settings.data / FILE_NAME).exists():
-            raise StackError(f"There is no stack in {settings.data}: `make run` creates one.")
-        token = mint_token(_AUDITOR, load_or_make_secrets(settings.data).token_secret, roles=("admin",))
-        report = ApiClient(f"http://{HOST}:{settings.ports.http}", token).get("/api/maintenance/audit")
+        data = read_stack_settings(os.environ).data
+        if not (data / TOKENS_FILE).exists():
+            raise StackError(f"There is no stack in {data}: `make run` creates one.")
+        token = mint_token(_AUDITOR, load_or_make_secrets(data).token_secret, roles=("admin",))
+        report = ApiClient(read_stack_url(data), token).get("/api/maintenance/audit")
     except (StackError, CallRefusedError, OSError) as failed:
         print(f"The audit failed: {failed}", file=sys.stderr)
         return 2

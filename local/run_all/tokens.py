@@ -100,3 +100,12 @@ def write_tokens_file(data: Path, url: str, secret: str) -> Path:
     path = data / TOKENS_FILE
     _write_private(path, json.dumps({"url": url, "tokens": tokens}))
     return path
+
+
+def read_stack_url(data: Path) -> str:
+    """Return the URL of the app that `write_tokens_file` stored when the stack last started.
+
+    Raises:
+        FileNotFoundError: no stack has started with this data folder.
+    """
+    return str(json.loads((data / TOKENS_FILE).read_text(encoding="utf-8"))["url"])
