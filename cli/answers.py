@@ -16,9 +16,14 @@ _PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
+def with_page_labels(text: str) -> str:
+    """Return the text of an answer or summary with English page labels in its sources."""
+    return _PAGE.sub(r"\1, p. \2", text)
+
+
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
     """Print an answer with absolute URLs and English page labels."""
-    text = _PAGE.sub(r"\1, p. \2", str(answer.get("text", "")))
+    text = with_page_labels(str(answer.get("text", "")))
     terminal.markdown(_OWN_ADDRESS.sub(lambda match: f"]({api.absolute(match[1])})", text))
     if answer.get("citations"):
         terminal.say("")

@@ -10,7 +10,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from cli.answers import print_citations
+from cli.answers import print_citations, with_page_labels
 from cli.api import Api, segment
 from cli.commands import (
     Call,
@@ -173,7 +173,7 @@ def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -
 
 
 def _print(api: Api, terminal: Terminal, result: dict[str, Any]) -> None:
-    terminal.markdown(result["summary"])
+    terminal.markdown(with_page_labels(result["summary"]))
     for name, lines in (
         ("Key findings", [f"{one['text']} [{one['citation']['n']}]" for one in result["key_findings"]]),
         (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.answers import with_page_labels
 from local.run_all.api_client import ApiClient, Reply, StreamEvent
 from local.run_all.proof import Finding, SampleTexts, check_reply
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack, upload_changed
@@ -31,7 +32,7 @@ class StreamPrinter:
 
     def __call__(self, event: StreamEvent) -> None:
         if event.name == "token":
-            text = event.data["text"]
+            text = with_page_labels(event.data["text"])  # no event contains only a part of a source
             print(text, end="", flush=True)
             self._is_mid_line = not text.endswith("\n")
         elif event.name == "status" and event.data.get("state") in DISCARDING_STATES and self._is_mid_line:
@@ -194,7 +195,7 @@ def report(answer: Asked) -> None:
     print(
         f"  {answer.user.user_id}, who may read {reads} of {len(ACCESS)} documents ({answer.seconds:.1f} s):"
     )
-    lines = [line.strip() for line in answer.reply.text.splitlines() if line.strip()]
+    lines = [line.strip() for line in with_page_labels(answer.reply.text).splitlines() if line.strip()]
     for line in lines[:SHOWN_LINES]:
         print(textwrap.indent(textwrap.shorten(line, SHOWN_CHARACTERS, placeholder=" ..."), "  | "))
     if len(lines) > SHOWN_LINES:

@@ -213,7 +213,7 @@ def test_a_summary_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         "children": [{"doc_id": "d", "status": "x"}],
     }
     result = {
-        "summary": "Short.",
+        "summary": "Short (Source: a.pdf, S. 4)[1].",
         "key_findings": [],
         "metrics": [],
         "tags": ["t"],
@@ -222,7 +222,10 @@ def test_a_summary_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     ended = {**running, "status": "completed", "result": result}
     app = RecordingApp({"POST /summaries": running, "GET /summaries/s1": ended})
-    assert done(app, "summary", DOC_ID, "--focus", "f") == (0, "Short.\nTags: t\n")
+    assert done(app, "summary", DOC_ID, "--focus", "f") == (
+        0,
+        "Short (Source: a.pdf, p. 4)[1].\nTags: t\n",
+    )
     assert app.sent[0][1] == {"doc_ids": [DOC_ID], "focus": "f"}
     app.answers["GET /summaries/s1"] = {**running, "status": "failed", "error": "No.", "error_type": "X"}
     with pytest.raises(CommandError, match="No"):
