@@ -111,16 +111,17 @@ def read_document(
     call: Call,
     document: DocumentArgument,
     *,
-    page: Annotated[int | None, option("--page", "N", "Page at which to start")] = None,
+    page: Annotated[int | None, option("--page", "N", "Print only this page")] = None,
     parts: Annotated[int, option("--parts", "N", "Maximum number of parts of the text to print")] = 100,
 ) -> None:
-    """Print a document's text as Markdown."""
-    address = f"/documents/{resolve(call.api, document)}/readable"
-    parameters: dict[str, Any] = {} if page is None else {"page": page}
+    """Print the text of a document or a page as Markdown."""
+    base = f"/documents/{resolve(call.api, document)}"
+    address = f"{base}/readable" if page is None else f"{base}/pages/{page}"
+    parameters: dict[str, Any] = {}
+    accepted = {"Accept": "application/json" if call.terminal.as_json else "text/markdown"}
     chunks = []
     for _ in range(parts):
-        media_type = "application/json" if call.terminal.as_json else "text/markdown"
-        answered = call.api.send("GET", address, params=parameters, headers={"Accept": media_type})
+        answered = call.api.send("GET", address, params=parameters, headers=accepted)
         if call.terminal.as_json:
             chunks.append(answered.json())
             cursor = chunks[-1].get("cursor")

@@ -37,7 +37,7 @@ from shared.documents.ids import is_conversation_id
 from shared.documents.listing import readable_document
 from shared.documents.models import Element
 from shared.documents.page_files import get_parts
-from shared.documents.page_html import POLICY, page_html, readable_html, readable_markdown
+from shared.documents.page_html import POLICY, page_html, page_markdown, readable_html, readable_markdown
 from shared.documents.page_models import (
     CitationQuery,
     PageQuery,
@@ -288,13 +288,15 @@ async def sheet_of(
     "/api/documents/{doc_id}/pages/{page}",
     **contract(
         "A page as picture and text, with the cited passage marked",
-        Reply(200, "The page.", ((HTML, None), (JSON, page_models.PageView))),
+        Reply(200, "The page.", ((HTML, None), (JSON, page_models.PageView), (MARKDOWN, None))),
     ),
 )
 async def get_document_page(
     req: Request, reader: BrowsingReader, page: PageName, query: Annotated[PageQuery, Query()]
 ) -> Response:
-    """Return the picture and text of a page as HTML or JSON, with the cited passage highlighted."""
+    """Return the picture and text of a page as HTML or JSON, with the cited passage highlighted, or its text
+    as Markdown.
+    """
     number = page_number_of(page)
     async with _viewing(req, reader):
         opened = await _open(reader, query)
@@ -304,8 +306,11 @@ async def get_document_page(
         sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
         picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
         view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
-    if preferred_type(req.headers.get("accept"), (_HTML, _JSON)) == _HTML:
+    kind = preferred_type(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
+    if kind == _HTML:
         return _html(page_html(view))
+    if kind == _MARKDOWN:
+        return Response(page_markdown(view), media_type=_MARKDOWN, headers=_VARYING)
     signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
     if view.picture and sheet:
         picture = await _signed_picture(view.picture, state, number, reader)

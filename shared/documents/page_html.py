@@ -215,6 +215,12 @@ def readable_markdown(view: ReadableView) -> str:
     return "\n\n".join(_join_lists(parts, elements)) + "\n"
 
 
+def page_markdown(view: PageView) -> str:
+    """Render the text of a page as Markdown."""
+    parts = [_element(element) for element in view.elements]
+    return "\n\n".join(_join_lists(parts, view.elements)) + "\n"
+
+
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 

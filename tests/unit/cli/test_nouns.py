@@ -105,6 +105,27 @@ def test_an_owner_who_stands_in_the_list_is_printed_once() -> None:
     assert done(alone, "documents", "access", DOC_ID) == (0, "a.pdf: anna, nobody else\n")
 
 
+def test_only_the_requested_page_is_read() -> None:
+    page = httpx.Response(200, text="Page five.", headers={"Content-Type": "text/markdown"})
+    app = RecordingApp({f"GET /documents/{DOC_ID}/pages/5": page})
+    assert done(app, "documents", "read", DOC_ID, "--page", "5") == (0, "Page five.\n")
+
+
+@pytest.mark.parametrize("field", ["--title", "--type"])
+def test_title_and_type_cannot_be_emptied(field: str) -> None:
+    app = RecordingApp({})
+    with pytest.raises(CommandError, match="needs a title and a type"):
+        done(app, "documents", "edit", DOC_ID, field, "")
+    assert app.sent == []
+
+
+def test_a_list_of_nothing_is_refused() -> None:
+    app = RecordingApp({})
+    with pytest.raises(typer.TyperException, match="greater than or equal to 1"):
+        done(app, "documents", "list", "--limit", "0")
+    assert app.sent == []
+
+
 def test_metadata_is_corrected_and_emptied() -> None:
     app = RecordingApp({f"PATCH /documents/{DOC_ID}": {"doc_id": DOC_ID}})
     done(app, "documents", "edit", DOC_ID, "--title", "T", "--author", "", "--tag", "a", "--tag", "b")

@@ -345,6 +345,9 @@ async def test_the_whole_text_in_three_forms(ben: httpx.AsyncClient, doc_id: str
     html = await ben.get(f"/documents/{doc_id}/readable", params=query, headers=HTML)
     assert '<mark id="cited">' in html.text
     assert 'id="page-2"' in html.text
+    page = await ben.get(f"/documents/{doc_id}/pages/2", headers=MARKDOWN)
+    assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert page.text == f"## Herons\n\nEarly. {QUOTE} It waits.\n"
     markdown = await ben.get(f"/documents/{doc_id}/readable", headers=MARKDOWN)
     assert markdown.headers["content-type"] == "text/markdown; charset=utf-8"
     assert f"Herons\n\nEarly. {QUOTE} It waits." in markdown.text
