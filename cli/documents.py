@@ -168,10 +168,8 @@ def edit_document(
     call: Call,
     document: DocumentArgument,
     *,
-    title: Annotated[str | None, option("--title", "TEXT", "New value; an empty text clears it")] = None,
-    document_type: Annotated[
-        str | None, option("--type", "TEXT", "New value; an empty text clears it")
-    ] = None,
+    title: Annotated[str | None, option("--title", "TEXT", "New value")] = None,
+    document_type: Annotated[str | None, option("--type", "TEXT", "New value")] = None,
     author: Annotated[str | None, option("--author", "TEXT", "New value; an empty text clears it")] = None,
     department: Annotated[
         str | None, option("--department", "TEXT", "New value; an empty text clears it")
@@ -191,6 +189,8 @@ def edit_document(
         "department": department,
         "language": language,
     }
+    if title == "" or document_type == "":
+        raise CommandError("A document needs a title and a type.", "Other fields can be cleared.")
     changes: dict[str, Any] = {name: text or None for name, text in texts.items() if text is not None}
     if tag is not None:
         changes["tags"] = [text for text in tag if text]
