@@ -124,13 +124,11 @@ def _status(data: dict[str, Any], indent: str) -> list[str]:
     state = data.get("state")
     if state == "accepted":
         return [f"Run {data.get('run_id', '')}"]
-    if state == "delegation" and data.get("decision") == "delegate":
-        reasons = " ".join(data.get("reasons") or ())
-        return [f"A sub-agent helps ({data.get('selected_profile')}). {reasons}"]
-    if state == "sub_agent" and data.get("phase") in ("started", "failed", "ended"):
+    if state == "sub_agent" and data.get("phase") == "started":
+        return [f"{indent}A sub-agent helps."]
+    if state == "sub_agent" and data.get("phase") in ("failed", "ended"):
         findings = f"{data.get('passages', 0)} passages, {data.get('proved', 0)} findings proved"
-        how = data.get("status") or data["phase"]
-        return [f"{indent}{how}" if data["phase"] == "started" else f"{indent}{how}: {findings}"]
+        return [f"{indent}{data.get('status') or data['phase']}: {findings}"]
     if state == "discarded":
         return ["What was written so far is withdrawn."]
     return []

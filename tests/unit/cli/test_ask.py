@@ -282,6 +282,10 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
         describe_event(
             Event(3, "tool_result", {"tool": "rerank", "success": False, "error_type": "TimeoutError"})
         ),
+        describe_event(
+            Event(4, "status", {"state": "delegation", "decision": "delegate", "reasons": ["R."]})
+        ),
+        describe_event(Event(4, "status", {**ended, "phase": "started"})),
         describe_event(Event(4, "status", ended)),
         describe_event(Event(5, "status", {"state": "discarded"})),
         describe_event(Event(6, "token", {"text": "x"})),
@@ -290,6 +294,7 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
         "Run r1",
         "    [comparator 1] → rag_semantic_search: q",
         "  rerank failed: TimeoutError",
+        "    [comparator 1] A sub-agent helps.",
         "    [comparator 1] ended: 2 passages, 1 findings proved",
         "What was written so far is withdrawn.",
     ]
