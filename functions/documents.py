@@ -165,7 +165,7 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
 
 
 @router.get(
-    "/api/documents/{doc_id}",
+    "/api/documents/{doc_id:doc_id}",
     **contract(
         "A document, with the history of its ingestion",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
@@ -231,7 +231,7 @@ async def get_document_figure(
 
 
 @router.patch(
-    "/api/documents/{doc_id}",
+    "/api/documents/{doc_id:doc_id}",
     **contract(
         "Correct a document's metadata",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
@@ -318,7 +318,7 @@ async def reingest_document(
 
 
 @router.delete(
-    "/api/documents/{doc_id}",
+    "/api/documents/{doc_id:doc_id}",
     **contract(
         "Delete a document and all data derived from it",
         json_reply(202, "The document is no longer listed.", DocumentDeleting),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 
 from fastapi import Path
 from pydantic import BeforeValidator, Field, JsonValue
+from starlette.convertors import Convertor, register_url_convertor
 
 from shared.platform.models import Model
 from shared.platform.search import DateRange, Filters
@@ -123,6 +124,24 @@ class IfMatchHeaders(Model):
 DocId = Annotated[
     str, Path(min_length=1, description="Document id, as returned in lists, search results and citations.")
 ]
+
+
+class _DocIdConvertor(Convertor[str]):
+    """Path convertor `{doc_id:doc_id}`, which excludes the names of other routes below /api/documents.
+    Otherwise, these names would be document ids in requests with methods that their own routes don't support.
+    """
+
+    regex = r"(?!(?:events|facets|import|uploads)$)[^/]+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("doc_id", _DocIdConvertor())
+
 AssetName = Annotated[str, Path(min_length=1, description="Name of a file that the web page loads.")]
 
 

@@ -50,6 +50,35 @@ async def test_a_wrong_method_is_told_the_right_ones(
     assert answer.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize(
+    ("name", "allowed"), [("events", "GET"), ("facets", "GET"), ("import", "POST"), ("uploads", "POST")]
+)
+@pytest.mark.parametrize("method", ["PATCH", "DELETE", "PUT"])
+async def test_a_name_below_the_documents_is_no_document_id(
+    anna: httpx.AsyncClient, method: str, name: str, allowed: str
+) -> None:
+    answer = await anna.request(method, f"/documents/{name}", json={})
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == allowed
+
+
+def test_the_ids_of_documents_exclude_every_name_below_the_documents() -> None:
+    base = "/api/documents/"
+    routes = routes_of(app())
+    of_one_document = next(route for route in routes if route.path_format == f"{base}{{doc_id}}")
+    names = {route.path.removeprefix(base) for route in routes if route.path.startswith(base)}
+    literal = {name for name in names if "{" not in name and "/" not in name}
+    assert literal >= {"events", "facets", "import", "uploads"}
+    assert [name for name in literal if of_one_document.path_regex.match(base + name)] == []
+    assert of_one_document.path_regex.match(f"{base}eventsX")
+
+
+async def test_a_replaced_run_needs_its_thread(anna: httpx.AsyncClient) -> None:
+    refused = await anna.post("/chat", json={"question": "Why?", "replaces": "a" * 32})
+    assert refused.status_code == 400
+    assert "`replaces` requires `thread_id`" in refused.json()["detail"]
+
+
 async def test_head_is_answered_like_get_without_a_body(anna: httpx.AsyncClient) -> None:
     head, got = await anna.head("/health"), await anna.get("/health")
     assert (head.status_code, head.content, got.content) == (200, b"", b'{"status":"ok"}')
