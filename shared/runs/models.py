@@ -427,8 +427,8 @@ class ChatRequest(Model):
         default=None,
         pattern=ID_PATTERN,
         description=(
-            "Id of an earlier run of the thread to ask again. Later questions ignore that run and its "
-            "successors."
+            "Id of an earlier run of the thread to ask again; requires `thread_id`. Later questions ignore "
+            "that run and its successors."
         ),
     )
     project_id: str | None = Field(default=None, max_length=128, description="Id of the project to search.")
@@ -446,6 +446,12 @@ class ChatRequest(Model):
     stream: bool = Field(
         default=True, description="Return server-sent events (default) or a single JSON answer."
     )
+
+    @model_validator(mode="after")
+    def _require_thread_of_replaced_run(self) -> Self:
+        if self.replaces is not None and self.thread_id is None:
+            raise ValueError("`replaces` requires `thread_id`, the thread of the replaced run")
+        return self
 
 
 class RunView(Model):
