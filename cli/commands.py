@@ -224,7 +224,9 @@ ThreadArgument = Annotated[
 SummaryArgument = Annotated[
     str, typer.Argument(metavar="SUMMARY", help="Summary id, or `last` for the newest summary")
 ]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of items to list")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, help="Maximum number of items to list")
+]
 YesOption = Annotated[bool, typer.Option("--yes", help="Delete without asking for confirmation")]
 ReadersOption = Annotated[
     list[str] | None,

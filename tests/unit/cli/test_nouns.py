@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+import typer
 
 from cli.errors import CommandError
 from tests.unit.cli.fakes import AnsweringApi, RecordingApp, done
