@@ -133,9 +133,9 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     """Return the documents that a reference may mean, best first; empty if none matches well enough.
 
     A reference equal to a file name or title matches only that document. Otherwise the score is the share of
-    the reference's words in the file name, title or type. Words for the file's format, such as "e-mail", are
-    ignored. All numbers of the reference must occur there, because numbers distinguish years, versions and
-    models.
+    the reference's words in the file name, title or type; words that are only in the tags count half. Words
+    for the file's format, such as "e-mail", are ignored. All numbers of the reference must occur in the name,
+    because numbers distinguish years, versions and models.
     """
     if not reference.strip():
         return ()
@@ -147,7 +147,11 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     if not words:
         return ()
     scored = [
-        (_score(_without_format(words, record), _document_words(record)), record) for record in documents
+        (
+            _score(_without_format(words, record), _document_words(record), _words(" ".join(record.tags))),
+            record,
+        )
+        for record in documents
     ]
     best = max((score for score, _ in scored), default=0.0)
     if best < _MIN_SHARE:
@@ -221,9 +225,11 @@ def singular(word: str) -> str:
     )
 
 
-def _score(reference: set[str], words: set[str]) -> float:
+def _score(reference: set[str], words: set[str], of_tags: set[str]) -> float:
     numbers = {word for word in reference if word.isdigit()}
-    return len(reference & words) / len(reference) if numbers <= words else 0.0
+    if not numbers <= words:
+        return 0.0
+    return (len(reference & words) + len(reference & of_tags - words) / 2) / len(reference)
 
 
 def _same_name(reference: str, record: DocumentRecord) -> bool:

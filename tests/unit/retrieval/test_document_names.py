@@ -53,6 +53,15 @@ def test_some_words_of_a_title_are_enough() -> None:
     assert names("the pump manual") == ["pump-manual.pdf"]
 
 
+def test_tags_complete_a_name() -> None:
+    policy = record("BP-77.pdf", "Property policy", "policy").model_copy(
+        update={"tags": ("Insurance", "Hull")}
+    )
+    tagged = record("e-3.pdf", "Endorsement 3").model_copy(update={"tags": ("insurance", "policy")})
+    assert match_reference("the insurance policy", (tagged, policy)) == (policy,)
+    assert match_reference("insurance cover", (tagged, policy)) == ()
+
+
 def test_a_month_may_be_written_as_a_number() -> None:
     reports = [record(f"inspection-report-2025-{month:02}.md", "Inspection report") for month in range(1, 13)]
     for reference in (
