@@ -129,14 +129,10 @@ async def receive(
     Raises:
         CallerError: the name is invalid.
         BadDocumentError: the file type isn't supported.
-        raise ConflictError(
-            "A document of another user already has this name.", "Choose another name or folder."
-        )
-    if known is not None and not request.replace:
-        raise DocumentExistsError(
-            "You already have a document with this name in this folder.",
-            "Send replace=true to store a new version of it, or choose another name or folder.",
-            headers={"Location": f"/api/documents/{document_id(path)}"},
+        ConflictError: another user has a document of this name, or a file of this name was uploaded at the
+            same time.
+        DocumentExistsError: the caller has a document of this name, and `replace` is not set.
+        PayloadTooLargeError: the file is too large.
     """
     return await store(blob_name_of(request, user), request, parts, user, services)
 

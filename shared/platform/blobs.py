@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from azure.core import MatchConditions
 from pydantic import Field
@@ -28,13 +29,13 @@ from shared.platform.calls import (
     listed,
 )
 from shared.platform.concurrency import run_together
-from shared.platform.connections import Connection
+from shared.platform.connections import UPLOAD_PIECE_BYTES, Connection
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.loading import load
 from shared.platform.models import Model, Stored
 
 if TYPE_CHECKING:
-    from azure.storage.blob import ContentSettings, UserDelegationKey
+    from azure.storage.blob import BlobBlock, ContentSettings, UserDelegationKey
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 
@@ -235,16 +236,22 @@ class BlobStore:
         """Create or replace a blob from an iterator without holding its whole content in memory.
 
         The new content becomes visible after the last part. If `parts` raises, the blob stays unchanged.
+
+        Raises:
+            ConflictError: the blob was replaced at the same time.
         """
-        # The SDK stages blocks and commits them together at the end. Azure discards uncommitted blocks after
-        # a week.
-        blob = _blob(await self._connection.opened(), container, name)
-        with call_span(BLOBS, "write"), azure_errors(BLOBS, _not_found):
+        # The SDK's own block ids depend only on the offset, so simultaneous uploads would exchange blocks.
+        # Azure discards uncommitted blocks after a week.
+        blob, upload_id = _blob(await self._connection.opened(), container, name), uuid4().hex
+        block_ids: list[str] = []
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _not_found_or_lost_blocks):
             async with asyncio.timeout(self._limits.piece_s) as limit:
-                done = await blob.upload_blob(
-                    PieceClock(limit, self._limits.piece_s).waiting_for(parts),
-                    overwrite=True,
-                    content_settings=_content_settings(name),
+                async for block in _blocks(PieceClock(limit, self._limits.piece_s).waiting_for(parts)):
+                    block_ids.append(f"{upload_id}-{len(block_ids):05d}")
+                    await blob.stage_block(block_ids[-1], block)
+                new_block: type[BlobBlock] = load("azure.storage.blob", "BlobBlock")
+                done = await blob.commit_block_list(
+                    [new_block(block_id) for block_id in block_ids], content_settings=_content_settings(name)
                 )
         async with self._call("properties", _not_found):
             # Keep the upload's etag: the blob may have been replaced since.
@@ -365,6 +372,18 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
     return client.get_blob_client(container, name)
 
 
+async def _blocks(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Join and split parts into blocks of `UPLOAD_PIECE_BYTES`. The last one may be shorter."""
+    block = bytearray()
+    async for part in parts:
+        block += part
+        while len(block) >= UPLOAD_PIECE_BYTES:
+            yield bytes(block[:UPLOAD_PIECE_BYTES])
+            del block[:UPLOAD_PIECE_BYTES]
+    if block:
+        yield bytes(block)
+
+
 def _match_etag(etag: str) -> dict[str, Any]:
     """Return SDK arguments that make a request fail unless the blob still has this etag."""
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
@@ -399,6 +418,13 @@ def _not_found(status: int, _message: str) -> GroundworkError | None:
 def _not_found_or_changed(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The stored file has been replaced in the meantime.", "Read it again.")
+    return _not_found(status, message)
+
+
+def _not_found_or_lost_blocks(status: int, message: str) -> GroundworkError | None:
+    # The first of several uploads that commits its blocks discards those of the others (InvalidBlockList).
+    if status == 400 and "block list" in message:
+        return ConflictError("A file of the same name was uploaded at the same time.", "Upload it again.")
     return _not_found(status, message)
 
 

@@ -1,5 +1,6 @@
 """Streams, listings and signed URLs of `BlobStore`, in memory and with Azurite."""
 
+import asyncio
 import gzip
 import urllib.error
 import urllib.request
@@ -11,6 +12,7 @@ import pytest
 from azure.storage.blob import BlobClient, ContentSettings
 
 from shared.platform.blobs import BlobStore
+from shared.platform.connections import UPLOAD_PIECE_BYTES
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.wiring import Connections
 from tests.servers import Azurite, unique_name
@@ -73,6 +75,34 @@ async def test_a_stream_that_breaks_leaves_the_old_version_as_it_was(
         await store.write_stream(container, "a.bin", breaking(b"x" * 3_000_000))
     assert await store.read(container, "a.bin") == b"old"
     assert await store.properties(container, "a.bin") == before
+
+
+@contract
+async def test_simultaneous_uploads_of_one_blob_never_mix_their_contents(to_storage: Connections) -> None:
+    store, container, name = BlobStore(to_storage.blobs), unique_name("streams"), "a.bin"
+    await store.ensure_containers([container])
+    block = UPLOAD_PIECE_BYTES
+    # Both uploads have sent their first block before one ends.
+    has_sent, may_end = asyncio.Event(), asyncio.Event()
+
+    async def first() -> AsyncIterator[bytes]:
+        yield b"1" * block
+        await has_sent.wait()
+        yield b"1"
+
+    async def second() -> AsyncIterator[bytes]:
+        yield b"2" * block
+        has_sent.set()
+        await may_end.wait()
+        yield b"2"
+
+    loser = asyncio.create_task(store.write_stream(container, name, second()))
+    await store.write_stream(container, name, first())
+    assert await store.read(container, name) == b"1" * (block + 1)
+    may_end.set()
+    with pytest.raises(ConflictError, match="at the same time"):
+        await loser
+    assert await store.read(container, name) == b"1" * (block + 1)
 
 
 async def test_a_blob_is_read_in_pieces_from_anywhere(store: BlobStore, container: str) -> None:
