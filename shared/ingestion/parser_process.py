@@ -10,6 +10,7 @@ This module also divides the memory of an instance between the host, the app and
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from typing import IO, cast
 
 from shared.ingestion.fair_turns import FairOrder, NoPlaceFreeError, Waiter
 from shared.ingestion.landlock import landlock_version
-from shared.ingestion.parser_worker import READY, Job, ParseJob, WorkerReply
+from shared.ingestion.parser_worker import READY, Job, ParseJob, WorkerReply, memory_reply
 from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
@@ -55,6 +56,15 @@ _POLL_S = 0.05
 _FILE_NICENESS = 5
 # A worker process is replaced after this many jobs, because libraries leak memory.
 _JOBS_PER_WORKER = 200
+# Return code of a process that was killed, as by the kernel.
+_KILLED = -9
+# Maximum wait until a process that closed its pipe has exited.
+_EXIT_TIMEOUT_S = 5.0
+# Messages of libraries when an allocation fails, and the length of the end of the output that is searched.
+_OUT_OF_MEMORY = re.compile(
+    r"memory allocation of \d+ bytes failed|MemoryError|bad_alloc|out of memory", re.IGNORECASE
+)
+_MESSAGES_BYTES = 4000
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from shared.ingestion.parser_worker import main; "
@@ -173,6 +183,7 @@ class _Worker:
         self._niceness = niceness
         self._modules = modules
         self._process: subprocess.Popen[str] | None = None
+        self._messages: IO[bytes] | None = None  # standard error of the process
         self._jobs = 0
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
@@ -185,16 +196,19 @@ class _Worker:
         if self._process is None or self._process.poll() is not None or self._jobs >= _JOBS_PER_WORKER:
             self._restart(readable=_further_files(job))
         self._jobs += 1
+        cast("IO[bytes]", self._messages).truncate(0)
         line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
         # The reply arrived in time, but the timer had already fired and killed the process.
         if line and is_late:
             self.end()
         if line:
             return WorkerReply.model_validate_json(line)
-        self.end()
         if is_late:
+            self.end()
             reason = f"Reading the file took longer than {timeout_s:g} s."
             return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
+        if self._end_dead():
+            return memory_reply(self._memory_bytes)
         return WorkerReply(
             ok=False,
             reason="The file crashed the parser and may be damaged or malicious.",
@@ -219,13 +233,31 @@ class _Worker:
             timer.cancel()
         return line, is_late
 
+    def _end_dead(self) -> bool:
+        """Clean up after a process that died by itself. Return whether it ran out of memory.
+
+        Python raises MemoryError, which the process reports itself. Libraries in C++ and Rust write a message
+        and abort. The kernel kills a process without a message if the whole instance runs out of memory.
+        """
+        process, messages = cast("subprocess.Popen[str]", self._process), cast("IO[bytes]", self._messages)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_EXIT_TIMEOUT_S)
+        is_killed = process.returncode == _KILLED
+        messages.seek(-min(_MESSAGES_BYTES, messages.seek(0, os.SEEK_END)), os.SEEK_END)
+        text = messages.read().decode(errors="replace")
+        self.end()
+        sys.stderr.write(text)
+        return is_killed or _OUT_OF_MEMORY.search(text) is not None
+
     def end(self) -> None:
         """Kill the process, if any, and wait for it to exit."""
         if self._process is not None:
             # Closing the pipe fails if the process died before it read all of its input.
             with suppress(OSError), self._process as process:
                 process.kill()
-        self._process = None
+        if self._messages is not None:
+            self._messages.close()
+        self._process = self._messages = None
 
     def _restart(self, readable: tuple[str, ...]) -> None:
         self.end()
@@ -241,11 +273,14 @@ class _Worker:
             readable=readable,
             modules=self._modules,
         )
+        # The file has no name. Each job starts with an empty one (`ask`), so that it can't grow for long.
+        self._messages = tempfile.TemporaryFile("ab+")  # noqa: SIM115 - closed with the process
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - starts this interpreter with a fixed module
             [sys.executable, "-X", "utf8", "-c", start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._messages,
             text=True,
             encoding="utf-8",
             env={**environment, **_SMALL},
@@ -253,7 +288,7 @@ class _Worker:
         self._jobs, self.started = 0, self.started + 1
         line, is_late = self._answer("", _START_TIMEOUT_S)
         if line != READY or is_late:
-            self.end()
+            self._end_dead()
             raise DependencyError("The parser process did not start.", "Try again in a moment.")
 
 

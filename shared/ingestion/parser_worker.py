@@ -160,14 +160,23 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
             content = parse_file(job).model_dump_json()
         job.target.write_text(content, encoding="utf-8", errors="replace")
     except MemoryError:
-        reason = f"Reading the file takes more than {memory_bytes >> 20} MB of memory."
-        return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
+        return memory_reply(memory_bytes)
     except GroundworkError as error:
         return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints), failure=error.failure)
     except Exception as error:  # noqa: BLE001 - report unexpected content to the owner of the file
         reason = f"The file's structure is not understood ({type(error).__name__})."
         return WorkerReply(ok=False, reason=reason, hint="Export the file again.")
     return WorkerReply(ok=True)
+
+
+def memory_reply(memory_bytes: int) -> WorkerReply:
+    """Return the reply for a job that needs more memory than the limit of the worker."""
+    return WorkerReply(
+        ok=False,
+        reason=f"Reading the file takes more than {memory_bytes >> 20} MB of memory.",
+        hint="Split the file, or save its text as a .txt file.",
+        failure="needs_memory",
+    )
 
 
 def _end_with_parent() -> None:

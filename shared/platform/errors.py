@@ -15,6 +15,7 @@ FileFailure = Literal[
     "encrypted_or_old",
     "image_too_large",
     "internal",
+    "needs_memory",
     "no_cues",
     "service_failed",
     "too_large",

@@ -1,7 +1,8 @@
 """Token counting with the embedding model's tokenizer or, without one, at 3.6 characters per token."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from math import ceil
 
 from shared.platform.loading import load
@@ -22,7 +23,9 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 # characters without a space (base64, minified code) as one unknown token, unlike other models. Prose never
 # reaches this ratio.
 _MAX_CHARS_PER_TOKEN = 20
-_BATCH = 512
+# A tokenizer needs about 100 bytes of memory per character, so it gets at most 64 texts of 4,000 characters.
+_BATCH = 64
+_PART_CHARS = 4000
 
 
 @cache
@@ -38,17 +41,28 @@ def token_counter(tokenizer_path: str | None) -> TokenCounter:
     tokenizer.no_padding()
 
     def count(texts: Sequence[str]) -> list[int]:
-        return [
-            max(len(encoding.ids), len(text) // _MAX_CHARS_PER_TOKEN)
-            for start in range(0, len(texts), _BATCH)
-            for text, encoding in zip(
-                texts[start : start + _BATCH],
-                tokenizer.encode_batch_fast(texts[start : start + _BATCH], add_special_tokens=False),
-                strict=True,
-            )
-        ]
+        counts = [0] * len(texts)
+        parts = ((number, part) for number, text in enumerate(texts) for part in _parts(text))
+        while batch := list(islice(parts, _BATCH)):
+            encodings = tokenizer.encode_batch_fast([part for _, part in batch], add_special_tokens=False)
+            for (number, part), encoding in zip(batch, encodings, strict=True):
+                counts[number] += max(len(encoding.ids), len(part) // _MAX_CHARS_PER_TOKEN)
+        return counts
 
     return count
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield parts of at most `_PART_CHARS` characters. The text is cut at spaces, or within a word that is
+    longer than a part.
+    """
+    start = 0
+    while len(text) - start > _PART_CHARS:
+        space = text.rfind(" ", start + 1, start + _PART_CHARS)
+        end = start + _PART_CHARS if space < 0 else space
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:

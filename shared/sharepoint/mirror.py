@@ -239,7 +239,7 @@ class Mirror:
                 )
             except RateLimitError:
                 raise
-            except (NotFoundError, DependencyError):
+            except (NotFoundError, ConflictError, DependencyError):
                 # Encrypted, locked or just deleted. Other files must not wait; the nightly pass retries.
                 if old is not None and old != target:
                     item = await self._with_access(item, old, file.web_url, permissions)

@@ -252,6 +252,8 @@ _GERMAN_FAILURES: Mapping[FileFailure, str] = {
     "Legen Sie sie ohne Kennwort im heutigen Format noch einmal ab.",
     "image_too_large": "Das Bild hat zu viele Bildpunkte. Verkleinern Sie es.",
     "internal": "Beim Lesen ist etwas schiefgegangen. Versuchen Sie es später noch einmal.",
+    "needs_memory": "Die Datei braucht beim Lesen zu viel Speicher. Teilen Sie sie auf, oder speichern Sie "
+    "sie als Text (.txt).",
     "no_cues": "Das Transkript hat keine lesbaren Zeitangaben. Exportieren Sie es als WebVTT oder SubRip.",
     "service_failed": "Ein Dienst, den ich zum Lesen brauche, ist ausgefallen. Versuchen Sie es später "
     "noch einmal.",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -18,6 +19,10 @@ _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", 
 # An unclosed comment extends to the end of the file, as in browsers. The pattern takes linear time.
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+# A longer paragraph is parsed in parts of this length, because the parser needs a kilobyte of memory per line
+# or mark.
+_PART_CHARS = 20_000
+_PART = re.compile(rf"[\s\S]{{1,{_PART_CHARS}}}(?:\s|\Z)|[\s\S]{{1,{_PART_CHARS}}}")
 
 
 def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
@@ -34,9 +39,9 @@ def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDo
         fields = _FRONT_MATTER_FIELD.findall(front_matter[1])
         properties = {key: value.strip("\"'") for key, value in fields}
         text = text[front_matter.end() :]
-    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+    reader = _Reader()
     return ParsedDocument(
-        elements=tuple(_elements(tokens)), title=properties.get("title"), author=properties.get("author")
+        elements=tuple(reader.elements(text)), title=properties.get("title"), author=properties.get("author")
     )
 
 
@@ -53,25 +58,56 @@ class _List:
     mark: str = ""
 
 
-def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
-    lists: list[_List] = []
-    # Rows of the table that is being read.
-    rows: list[list[str]] = []
-    for opening, token in zip([None, *tokens], tokens, strict=False):
-        _follow_lists(token, lists)
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "table_close":
-            yield Element(kind="table", text=table_lines(rows))
-            rows = []
-        elif token.type in ("inline", "html_block"):
-            text = _visible_text(token)
-            if rows:
-                rows[-1].append(escape_cell(text))
-            elif text:
-                yield _leaf(opening, text, lists)
-        elif token.type in ("fence", "code_block") and token.content.strip():
-            yield Element(kind="code", text=token.content.rstrip("\n"))
+class _Reader:
+    """Reader of one Markdown text. It parses the text within a block when it reaches the block, because the
+    tokens of all words would take up to a hundred times the memory of the text.
+    """
+
+    def __init__(self) -> None:
+        self._parser = MarkdownIt("commonmark", {"html": True}).enable("table").disable("inline")
+        # Link targets that the text defines, filled by the parser.
+        self._definitions: dict[str, Any] = {}
+
+    def elements(self, text: str) -> Iterator[Element]:
+        """Yield the elements of the text."""
+        tokens = self._parser.parse(text, self._definitions)
+        lists: list[_List] = []
+        # Rows of the table that is being read.
+        rows: list[list[str]] = []
+        for opening, token in zip([None, *tokens], tokens, strict=False):
+            _follow_lists(token, lists)
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "table_close":
+                yield Element(kind="table", text=table_lines(rows))
+                rows = []
+            elif token.type in ("inline", "html_block"):
+                text = self._visible_text(token)
+                if rows:
+                    rows[-1].append(escape_cell(text))
+                elif text:
+                    yield _leaf(opening, text, lists)
+            elif token.type in ("fence", "code_block") and token.content.strip():
+                yield Element(kind="code", text=token.content.rstrip("\n"))
+
+    def _visible_text(self, token: Token) -> str:
+        """Return the visible text of a token, without emphasis marks and link targets. Images are replaced
+        with their descriptions.
+        """
+        if token.type == "html_block":
+            return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())
+        return "".join(map(self._visible_part, _PART.findall(token.content))).strip()
+
+    def _visible_part(self, content: str) -> str:
+        children: list[Token] = []
+        self._parser.inline.parse(content, self._parser, self._definitions, children)
+        parts = []
+        for child in children:
+            if child.type in ("softbreak", "hardbreak"):
+                parts.append(" " if child.type == "softbreak" else "\n")
+            elif child.type != "html_inline":
+                parts.append(child.content)
+        return "".join(parts)
 
 
 def _follow_lists(token: Token, lists: list[_List]) -> None:
@@ -96,18 +132,3 @@ def _leaf(opening: Token | None, text: str, lists: Sequence[_List]) -> Element:
         return Element(kind="paragraph", text=text)
     text, lists[-1].mark = lists[-1].mark + text, "  "
     return Element(kind="list_item", text=text)
-
-
-def _visible_text(token: Token) -> str:
-    """Return the visible text of a token, without emphasis marks and link targets. Images are replaced with
-    their descriptions.
-    """
-    if token.type == "html_block":
-        return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())
-    parts = []
-    for child in token.children or ():
-        if child.type in ("softbreak", "hardbreak"):
-            parts.append(" " if child.type == "softbreak" else "\n")
-        elif child.type != "html_inline":
-            parts.append(child.content)
-    return "".join(parts).strip()

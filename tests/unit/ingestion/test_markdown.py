@@ -1,5 +1,7 @@
 """Tests for the Markdown parser, which follows the structure of the text."""
 
+import tracemalloc
+
 from tests.unit.ingestion.conftest import Parse
 
 TEXT = """---
@@ -57,3 +59,19 @@ def test_a_rule_at_the_top_is_no_front_matter(parse: Parse) -> None:
 
 def test_a_second_paragraph_of_an_item_carries_no_mark(parse: Parse) -> None:
     assert [e.text for e in parse("- first\n\n  more of it\n", ".md").elements] == ["- first", "  more of it"]
+
+
+def test_a_long_paragraph_is_parsed_in_parts_that_need_little_memory(parse: Parse) -> None:
+    lines = [f"line *{number}* of a log" for number in range(20_000)]
+    tracemalloc.start()
+    (paragraph,) = parse("\n".join(lines), ".md").elements
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert paragraph.text == " ".join(lines).replace("*", "")
+    assert peak_bytes < 20 * len(paragraph.text)
+
+
+def test_links_may_be_defined_anywhere_in_the_text(parse: Parse) -> None:
+    assert [e.text for e in parse("See [the log][log].\n\n[log]: http://example.org\n", ".md").elements] == [
+        "See the log."
+    ]

@@ -62,6 +62,34 @@ async def test_whatever_a_parser_does_the_next_file_is_parsed(
     await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bytearray(1 << 40)",
+        "os.write(2, b'memory allocation of 805306368 bytes failed'); os.abort()",
+        "os.kill(os.getpid(), 9)",
+    ],
+)
+async def test_a_file_that_needs_too_much_memory_is_not_called_damaged(
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns, line: str
+) -> None:
+    markdown_runs(line)
+    with pytest.raises(BadDocumentError, match="384 MB of memory") as refused:
+        await pool.run(job(tmp_path, "a.md"), PATIENCE_S)
+    assert refused.value.failure == "needs_memory"
+    assert "Split the file" in refused.value.hints[0]
+
+
+async def test_a_crash_after_a_file_that_needed_too_much_memory_is_still_a_crash(
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns
+) -> None:
+    markdown_runs("os.write(2, open(path, 'rb').read()); 'abort' in open(path).read() and os.abort()")
+    with suppress(BadDocumentError):
+        await pool.run(job(tmp_path, "a.md", b"out of memory"), PATIENCE_S)
+    with pytest.raises(BadDocumentError, match="crashed the parser"):
+        await pool.run(job(tmp_path, "a.md", b"abort"), PATIENCE_S)
+
+
 async def test_a_parser_that_hangs_is_ended(
     pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns
 ) -> None:

@@ -8,7 +8,7 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from shared.documents.models import Element
 from shared.ingestion.chunking import chunk_elements
-from shared.platform.tokens import token_counter
+from shared.platform.tokens import _parts, token_counter
 
 
 def test_without_a_tokenizer_letters_are_counted() -> None:
@@ -37,3 +37,15 @@ def test_a_text_without_blanks_is_cut_although_a_tokenizer_takes_it_for_one_word
     chunks = chunk_elements([lump], 200, token_counter(unknowing_tokenizer(tmp_path)))
     assert max(len(chunk.text) for chunk in chunks) < 10_000
     assert "".join(chunk.text for chunk in chunks).replace(" ", "") == lump.text
+
+
+def test_a_long_text_is_counted_in_parts(tmp_path: Path) -> None:
+    count = token_counter(unknowing_tokenizer(tmp_path))
+    assert count(["word " * 10_000, "", "word"]) == [10_000, 0, 1]
+
+
+def test_no_text_reaches_the_tokenizer_as_a_whole_if_it_is_long() -> None:
+    for text in ("x" * 10_000, "word " * 5_000, " " * 9_000, f"{'x' * 3_999} {'y' * 5_000}"):
+        parts = list(_parts(text))
+        assert "".join(parts) == text
+        assert max(map(len, parts)) <= 4_000

@@ -80,6 +80,7 @@ const FAILURES: Record<NonNullable<DocumentView["failure"]>, string> = {
   encrypted_or_old: "Die Datei ist mit einem Kennwort geschützt, oder ihr Format ist von vor 2007. Speichern Sie sie neu.",
   image_too_large: "Das Bild hat zu viele Bildpunkte. Verkleinern Sie es.",
   internal: "Beim Lesen ist ein Fehler aufgetreten. Nennen Sie dem Betreiber den Namen der Datei und die Uhrzeit.",
+  needs_memory: "Die Datei braucht beim Lesen zu viel Speicher. Teilen Sie sie auf, oder speichern Sie sie als Text (.txt).",
   no_cues: "Das Transkript hat keine lesbaren Zeitangaben. Exportieren Sie es als WebVTT oder SubRip.",
   service_failed: "Ein Dienst ist ausgefallen. Versuchen Sie es später noch einmal.",
   too_large: "Die Datei ist zu groß. Teilen Sie sie auf.",
