@@ -12,7 +12,7 @@ _END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|Nos|Nr|Fig|Figs|Tab|Abb|Eq|Sec|Ch|Vol|pp|p|cf|vs|approx|Art|Abs|"
     r"Inc|Ltd|Co|Corp|e\.g|i\.e|z\.B|d\.h|u\.a|bzw|ca|inkl|et al|Jan|Feb|Apr|Aug|Sept|Sep|Oct|Nov|Dec)"
-    r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
+    r"|\b(?:Tsd|Mio|Mrd|Mill|thsd|tys|mln|mld)|\d\s?(?:Tsd|Mio|Mrd|Mill|thsd|tys|mln|mld|bn|mn)|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
 # Length in characters of the longest abbreviation, including the separator before it.
