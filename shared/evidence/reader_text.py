@@ -6,6 +6,7 @@ picture, link anywhere, contain HTML, or imitate a proved source ` (Source: manu
 
 - `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
 - control, invisible and bidirectional characters are removed;
+- `&amp;` becomes `&` where it can't form another entity;
 - anything that could still begin a link, picture, reference or HTML is broken by a space or a backslash.
 
 Code is what every CommonMark reader treats as code: fences at the start of a line, and spans within one line
@@ -30,6 +31,10 @@ _LINE_BREAKS = ("<br>", "<br/>", "<br />")
 _HARMLESS_AFTER_LESS_THAN = re.compile(r"[\s\d=]")
 _JOINING = ("&", "`", "~")
 _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
+# Matches an escaped ampersand, as models copy it from prompts. The text that follows may not turn it into
+# another entity: "&amp;lt;" stays.
+_ESCAPED_AMPERSAND = re.compile(r"&(?:amp;){1,2}(?=[A-Za-z]?[\s.,)-])")
+_OPEN_AMPERSAND = re.compile(r"&(?:amp;){0,2}(?:amp?|[A-Za-z])?\Z")
 
 
 def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
@@ -74,8 +79,10 @@ def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str
 
 
 def _ampersand(window: str, *, may_grow: bool) -> tuple[str, int] | None:
-    if may_grow and _is_cut_off(window, _BRACKET_ENTITIES):
+    if may_grow and (_is_cut_off(window, _BRACKET_ENTITIES) or _OPEN_AMPERSAND.match(window)):
         return None
+    if escaped := _ESCAPED_AMPERSAND.match(window):
+        return "&", escaped.end()
     return ("&amp;" if window.startswith(_BRACKET_ENTITIES) else "&"), 1
 
 

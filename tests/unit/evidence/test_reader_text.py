@@ -25,7 +25,7 @@ _LINKS = (
     "/",
     ".",
 )
-_BRACKETS = ("[", "]", "(", ")", "!", "<", "<img src=u>", "<br>", "&", "&#91;", "\\")
+_BRACKETS = ("[", "]", "(", ")", "!", "<", "<img src=u>", "<br>", "&", "&#91;", "&amp;", "amp;", "#91;", "\\")
 _PROOFS = ("[1]", "(Source: m.pdf)[1]", "(Sou", "rce", "1")
 _BLOCKS = ("\n", "\n\n", "\r", "- ", "> ", "    ", "   ", "| ", "`", "``", "```", "~~~")
 _WORDS = (" ", "x", "u", "*", '"')
@@ -68,6 +68,14 @@ def to_reader_text(text: str, cuts: list[int] | None = None) -> str:
         ("Stop!", "Stop!"),
         ("see [1\\]", "see [1\\)"),
         ("&#91;x&#93;(u) &lbrack; & &amp;", "&amp;#91;x&amp;#93;(u) &amp;lbrack; & &amp;"),
+        ("GmbH &amp; Co. KG, A &amp;amp; B", "GmbH & Co. KG, A & B"),
+        ("R&amp;D, Q&amp;A-Runde (S&amp;P) M&amp;A.", "R&D, Q&A-Runde (S&P) M&A."),
+        ("a &amp;\nb `x &amp; y`", "a &\nb `x &amp; y`"),
+        (
+            "&amp;lt; &amp;l[t;](u) &amp;[#91;](u) &amp;#91; &amp;a;",
+            "&amp;lt; &amp;lt; &amp;#91; &amp;#91; &amp;a;",
+        ),
+        ("&amp;amp;amp; &amp &amp", "&amp;amp;amp; &amp &amp"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
         ("**x** *y* _z_ ~~w~~ 10:30 a/b C:/x", "**x** *y* _z_ ~~w~~ 10:30 a/b C:/x"),
     ],
