@@ -5,6 +5,6 @@ and `metadata_proof` locate what it cites, `citations` numbers and formats it (a
 `cues`), `repairs` asks for quotations that failed, `reader_text` sanitises model text, and `untrusted_text`
 sanitises names chosen by other people.
 
-Pure: alignment, cues, messages, metadata_proof, number_format, number_proof, quote_places, reader_text,
-tags, text, untrusted_text, words.
+Pure: alignment, cues, messages, metadata_proof, number_format, number_proof, number_words,
+quote_places, reader_text, tags, text, untrusted_text, words.
 """

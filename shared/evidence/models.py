@@ -45,6 +45,8 @@ class TableResult(Model):
         row_count: total; a minimum if `truncated`.
         source_rows: first lines of the sheet that the result is calculated from, if it is a single table.
         constants: literals of the SQL.
+        headings: titles and unit lines of the tables, such as "in thousand EUR". They give the numbers their
+            scale and are not shown to readers.
     """
 
     result_id: str = ""
@@ -57,6 +59,7 @@ class TableResult(Model):
     truncated: bool = False
     source_rows: tuple[int, ...] = ()
     constants: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
     tables: tuple[QueriedTable, ...]
 
 

@@ -4,7 +4,8 @@ statement. Pure.
 A number is accepted if it equals a cell, a row count, or a number in the question, the SQL or a name. "12.5
 %" matches 0.125 and 12.5, and as a difference from the whole 87.5 and 112.5. "3.5 times" matches 350 %, or
 250 % more. "1.2 million" matches 1,234,000. Ambiguous notation is read in the answer's language: "1.234" is
-above a thousand in German and just above 1 in English.
+above a thousand in German and just above 1 in English. A negative cell matches its magnitude if the
+statement describes a decrease. Names of periods, such as "the first three quarters", need no proof.
 """
 
 import re
@@ -15,24 +16,8 @@ from decimal import Decimal
 
 from shared.evidence.models import TableResult
 from shared.evidence.number_format import COMMA_DECIMALS
+from shared.evidence.number_words import NUMBER_WORDS, without_periods, words_of
 
-_GERMAN = ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
-_ENGLISH = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_WORDS = {word: number for words in (_GERMAN, _ENGLISH) for number, word in enumerate(words, 2)}
-_SCALES = {
-    3: "k|thousand|thsd|tausend|tsd",
-    6: "mn|millions?|millionen|mio|mill|m",
-    9: "bn|billions?|mrd|milliarden?|b",
-}
-"""What powers of ten are called."""
-_SCALE = "|".join(_SCALES.values())
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?P<sign>[-−–](?=[\d€$£]))?[€$£]?\s?"
-    r"(?P<digits>\d+(?:[.,'’\u00a0\u202f\u2009]\d+|[ ]\d{3}(?!\d))*)"
-    rf"(?P<rest>\s?(?:%|percent\b|prozent\b|per cent\b)|\s?(?:{_SCALE})\b)?"
-    rf"|(?<!\w)(?P<word>{'|'.join(_WORDS)})(?:\s(?P<scale>{_SCALE}))?(?!\w)",
-    re.IGNORECASE,
-)
 _INSIDE = re.compile(r"\d+")
 _RANK = re.compile(r"\A\s*(?:[-*>]\s*)?(?:\|\s*)?(?:\*\*)?#?(\d{1,3})(?:\.?(?:\*\*)?\s*(?=\|)|[.)](?=\s))")
 _DATE = re.compile(r"(?<![\d.])\d{1,2}[./]\s?\d{1,2}[./]\s?(?:\d{4}|\d{2})(?![\d.])")
@@ -42,12 +27,6 @@ _PERCENT = re.compile(
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
 _FACTOR_CHARS = 12  # characters before a number that are searched for words such as "faktor von "
-_FALLS = re.compile(
-    r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
-    r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
-    r"verringert|defizit|fehl)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -73,15 +52,32 @@ class Number:
     is_word: bool = False
 
 
+@dataclass(frozen=True)
+class _Meaning:
+    """What the labels of a result say about its values.
+
+    Attributes:
+        has_percentages: values may be percentages.
+        scales: powers of ten that the labels name; values may be in that scale.
+    """
+
+    has_percentages: bool
+    scales: Collection[int]
+
+    @classmethod
+    def of(cls, labels: str, language: str) -> "_Meaning":
+        return cls(_PERCENT.search(labels) is not None, words_of(language).scales_named(labels))
+
+
 def has_number(text: str) -> bool:
     """Return whether a text contains a digit or a number word, so that its numbers must be checked."""
-    return bool(_INSIDE.search(text) or _NUMBER.search(text))
+    return bool(_INSIDE.search(text) or words_of("en").number.search(text))
 
 
 def numbers_of(text: str, language: str) -> list[Number]:
     """Return the numbers in a text, in order. The day, month and year of a date are separate numbers."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
-    return [_read(match, language) for match in _NUMBER.finditer(parted)]
+    return [_read(match, language) for match in words_of(language).number.finditer(parted)]
 
 
 def without_rank(line: str, most: int) -> str:
@@ -116,11 +112,14 @@ def unproved_numbers(
         others: texts whose numbers it may repeat, such as the question.
         language: ISO 639-1 code of the answer.
     """
-    falls = bool(_FALLS.search(statement))
+    words = words_of(language)
+    falls = words.may_be_decrease(statement)
+    numbers = numbers_of(without_periods(statement), language)
     return [
         number.text
-        for number in numbers_of(statement, language)
-        if not any(_is_of_result(number, result, language, falls=falls) for result in results)
+        for number in numbers
+        if not (number.is_word and not words.has_words)
+        and not any(_is_of_result(number, result, language, falls=falls) for result in results)
         and not _is_stated(number, others, language)
     ]
 
@@ -131,13 +130,14 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     if is_count and number.value in (range(max(counts) + 1) if number.is_word else counts):
         return True
     cells = [cell for row in result.rows for cell in row]
-    labels = " ".join((*result.columns, result.sql_in_words, *(table.filename for table in result.tables)))
-    text = " ".join((labels, *result.constants))
+    filenames = (table.filename for table in result.tables)
+    labels = " ".join((*result.columns, result.sql_in_words, *result.headings, *filenames))
+    meaning = _Meaning.of(" ".join((labels, *result.constants)), language)
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(
-        _equals(number, value, text, falls=falls)
-        or _is_distance(number, value, text, falls=falls)
-        or _is_factor(number, value, text)
+        _equals(number, value, meaning, falls=falls)
+        or _is_distance(number, value, meaning, falls=falls)
+        or _is_factor(number, value, meaning)
         for value in values
         if value.is_finite()
     ):
@@ -148,7 +148,7 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     return _is_stated(number, texts, language)
 
 
-def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
+def _equals(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -> bool:
     """Return whether the cell value `value` equals the number after rounding to its precision. Percentages
     may be stored as fractions, and columns may be in millions.
     """
@@ -158,31 +158,32 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
     exponents = {number.exponent}
     if number.is_percent:
         # Results often contain percentages as fractions, such as 0.05 for 5 %.
-        exponents = {-2, 0} if _PERCENT.search(labels) else {-2}
-    elif number.exponent and _names_scale(labels, number.exponent):
-        exponents.add(0)  # The values of the column are already in that scale, such as millions.
+        exponents = {-2, 0} if meaning.has_percentages else {-2}
+    elif number.exponent:
+        # A column in thousands has 1234 for 1,234 thousand and for 1.234 million.
+        exponents |= {number.exponent - power for power in meaning.scales}
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(magnitude.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
 
 
-def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
+def _is_distance(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -> bool:
     """Return whether the number is the difference between the percentage `value` and 100 %. Example: 82.5 %
     spent is 17.5 % less.
     """
-    if not (number.is_percent and _PERCENT.search(labels)):
+    if not (number.is_percent and meaning.has_percentages):
         return False
     plain = replace(number, is_percent=False)
-    return any(_equals(plain, percent - 100, labels, falls=falls) for percent in (value, value * 100))
+    return any(_equals(plain, percent - 100, meaning, falls=falls) for percent in (value, value * 100))
 
 
-def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
+def _is_factor(number: Number, value: Decimal, meaning: _Meaning) -> bool:
     """Return whether the number is a factor that follows from the percentage `value`. Examples: 249.5 % is
     2.5 times as much; 249.5 % more is 3.5 times as much.
     """
-    if not (number.is_factor and _PERCENT.search(labels)):
+    if not (number.is_factor and meaning.has_percentages):
         return False
     factors = (fraction + more for fraction in (value, value / 100) for more in (0, 1))
-    return any(_equals(number, factor, labels, falls=False) for factor in factors)
+    return any(_equals(number, factor, meaning, falls=False) for factor in factors)
 
 
 def _is_limit(number: Number, constant: str) -> bool:
@@ -193,10 +194,6 @@ def _is_limit(number: Number, constant: str) -> bool:
         return False
     fraction = Decimal(constant)
     return number.value in (fraction * 100, abs(fraction - 1) * 100)
-
-
-def _names_scale(labels: str, exponent: int) -> bool:
-    return re.search(rf"(?<![^\W_])(?:{_SCALES[exponent]})(?![^\W_])", labels, re.IGNORECASE) is not None
 
 
 def _is_stated(number: Number, others: Collection[str], language: str) -> bool:
@@ -215,11 +212,12 @@ def _occurs_in(number: Number, text: str) -> bool:
 
 def _read(match: re.Match[str], language: str) -> Number:
     start, end = match.span()
+    words = words_of(language)
     is_factor = bool(
         _TIMES.match(match.string, end) or _FACTOR_OF.search(match.string, start - _FACTOR_CHARS, start)
     )
     if word := match["word"]:
-        scale, value = _exponent(match["scale"] or ""), Decimal(_WORDS[word.casefold()])
+        scale, value = words.exponent(match["scale"] or ""), Decimal(NUMBER_WORDS[word.casefold()])
         return Number(match[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
     rest = (match["rest"] or "").strip().casefold()
     is_percent = rest in ("%", "percent", "prozent", "per cent")
@@ -228,16 +226,12 @@ def _read(match: re.Match[str], language: str) -> Number:
         match[0].strip(),
         value,
         places,
-        _exponent(rest),
+        words.exponent(rest),
         is_negative=bool(match["sign"]),
         is_percent=is_percent,
         is_factor=is_factor,
         is_plain=match["digits"].isdecimal() and not rest and not match["sign"],
     )
-
-
-def _exponent(words: str) -> int:
-    return next((power for power, pattern in _SCALES.items() if re.fullmatch(pattern, words.casefold())), 0)
 
 
 def _value(digits: str, language: str) -> tuple[Decimal, int]:

@@ -27,6 +27,8 @@ MAX_SHOWN_ROWS = 50
 _MAX_DRAFT_CHARS = 24_000  # characters of table descriptions in a prompt, about 7,000 tokens (not measured)
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
+_HIDDEN_FIELDS = {"result_id", "constants", "headings", "sql_in_german"}
+"""Fields of a result that its proof needs, but not the model."""
 
 TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
 
@@ -291,6 +293,8 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
     """Convert a query result to evidence. It keeps at most 50 rows, and only the tables that the SQL
     names.
     """
+    queried = tables_in(result.sql, tables)
+    headings = (heading for table in queried for heading in (table.table.title, table.table.unit))
     return TableResult(
         sql=result.sql,
         sql_in_words=result.sql_in_words,
@@ -301,6 +305,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
         truncated=result.truncated,
         source_rows=result.source_rows,
         constants=result.constants,
+        headings=tuple(filter(None, headings)),
         tables=tuple(
             QueriedTable(
                 table_id=table.table_id,
@@ -309,7 +314,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
                 page_number=table.table.page_number,
                 content_hash=table.content_hash,
             )
-            for table in tables_in(result.sql, tables)
+            for table in queried
         ),
     )
 
@@ -334,7 +339,7 @@ def _record_result(
     """Add a query result to `evidence`, and return the fields of the tool result."""
     table_evidence = table_result(result, tables)
     evidence.results.append(table_evidence)
-    fields = table_evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
+    fields = table_evidence.model_dump(mode="json", exclude=_HIDDEN_FIELDS)
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
     return {**fields, "assumptions": list(assumptions), "truncated": is_cut}
 

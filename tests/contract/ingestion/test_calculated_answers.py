@@ -73,6 +73,16 @@ async def test_a_sum_is_shown_with_its_rows_and_its_sql(services: Services) -> N
     assert '"result_id": "q1"' in model.prompts[2].user
 
 
+async def test_a_unit_line_gives_the_numbers_of_its_table_their_scale(services: Services) -> None:
+    table = await dropped(services, "Angaben in TEUR,,\n" + SALES)
+    answer = 'Der Norden führt mit 130 Tsd. EUR <cite result="q1"/>, nicht 130 Mio. EUR <cite result="q1"/>.'
+    view, model = await run_question(services, calls(table), f"<answer>{answer}", language="de")
+    assert view.answer
+    assert "130 Tsd. EUR (Source" in view.answer.text
+    assert "130 Mio" not in view.answer.text
+    assert "headings" not in model.prompts[2].user
+
+
 async def test_a_wrong_number_is_withheld(services: Services) -> None:
     table = await dropped(services)
     answer_text = 'Der Norden führt mit 131 <cite result="q1"/>. Der Süden hat 80 <cite result="q1"/>.'

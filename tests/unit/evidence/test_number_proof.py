@@ -6,8 +6,15 @@ import pytest
 
 from shared.evidence.models import Cell, QueriedTable, TableResult
 from shared.evidence.number_proof import has_number, numbers_of, unproved_numbers, without_date, without_rank
+from shared.evidence.number_words import words_of
 
 TABLE = QueriedTable(table_id="d.1", doc_id="d", filename="sales-2024.csv", content_hash="h")
+
+
+@pytest.fixture(autouse=True)
+def _without_cached_words() -> None:
+    # A mutant runs in a forked process, which would otherwise use the words of the unchanged code.
+    words_of.cache_clear()
 
 
 def result(*rows: tuple[Cell, ...], columns: tuple[str, ...] = ("region", "total")) -> TableResult:
@@ -239,3 +246,222 @@ def test_text_without_end_is_read_quickly() -> None:
 )
 def test_digits_and_number_words_are_numbers(text: str, expected: bool) -> None:
     assert has_number(text) is expected
+
+
+FALLEN = result(("North", -45), ("South", 1_500_000), columns=("region", "change"))
+_MILLIONS = result(("North", 5_200_000_000.0), ("South", 12_000_000.0), ("West", 3_000))
+
+
+@pytest.mark.parametrize(
+    ("language", "statement"),
+    [
+        ("en", "It missed the target by 45."),
+        ("en", "There is a gap of 45."),
+        ("en", "The North trails by 45."),
+        ("de", "Das Ziel wurde um 45 verfehlt."),
+        ("de", "Es klafft eine Lücke von 45."),
+        ("de", "Der Norden liegt 45 hinter dem Plan."),
+        ("de", "Das ist um 45 schlechter."),
+        ("de", "Eine Minderung um 45."),
+        ("de", "Der Jahresfehlbetrag ist 45."),
+        ("de", "Der Umsatzrückgang war 45."),
+        ("de", "Er ging um 45 zurück."),
+        ("de", "Der Bestand nahm um 45 ab."),
+        ("de", "Er liegt 45 unter Plan."),
+        ("fr", "Le Nord en a 45 de moins."),
+        ("fr", "Une baisse de 45."),
+        ("fr", "Il est en dessous de 45."),
+        ("fr", "Le résultat est inférieur de 45."),
+        ("fr", "Eine Lücke von 45, a loss."),
+        ("it", "Un calo di 45."),
+        ("it", "45 in meno."),
+        ("it", "Sono mancati 45."),
+        ("es", "Cayó 45 por debajo del plan."),
+        ("es", "Bajó 45."),
+        ("es", "Una caída de 45."),
+        ("pt", "Uma queda de 45."),
+        ("pt", "Ficou 45 abaixo do plano."),
+        ("nl", "45 minder dan gepland."),
+        ("nl", "Een daling van 45."),
+        ("pl", "Spadek o 45."),
+        ("pl", "Sprzedaż była niższa o 45."),
+        ("sv", "Det är 45 mindre."),
+        ("sv-SE", "Försäljningen sjönk med 45."),
+        ("da", "Et fald på 45."),
+        ("nb", "Et underskudd på 45."),
+        ("ja", "45です。"),
+        ("cs", "Je to 45."),
+    ],
+)
+def test_a_decrease_is_stated_by_its_magnitude_in_the_words_of_the_language(
+    language: str, statement: str
+) -> None:
+    assert unproved_numbers(statement, [FALLEN], (), language) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "statement"),
+    [
+        ("en", "The balance is 45."),
+        ("en", "The mission cost 45."),
+        ("en", "The trailer cost 45."),
+        ("en", "We understand that it is 45."),
+        ("en", "La baisse est 45."),
+        ("de", "Das Unternehmen erzielte 45."),
+        ("de", "Die Minderheit hat 45."),
+        ("de", "Es waren 45 Fehler."),
+        ("de", "Hinterlegt sind 45."),
+        ("de", "Zurückgezahlt wurden 45."),
+        ("fr", "Le solde est de 45."),
+        ("fr", "Il y en a au moins 45."),
+        ("fr", "La sous-traitance coûte 45."),
+        ("it", "Sono almeno 45."),
+        ("it", "Il calcolo dà 45."),
+        ("it", "Ci sono 45 persone."),
+        ("es", "Son al menos 45."),
+        ("es", "Por lo menos 45."),
+        ("pt", "São pelo menos 45."),
+        ("nl", "De onderneming heeft 45."),
+        ("nl", "De adaptatie kost 45."),
+        ("pl", "Strategia kosztuje 45."),
+        ("sv", "Det är minst 45."),
+        ("sv-SE", "Det är minst 45."),
+        ("da", "Det er mindst 45."),
+    ],
+)
+def test_other_words_do_not_make_a_number_negative(language: str, statement: str) -> None:
+    assert unproved_numbers(statement, [FALLEN], (), language) == ["45"]
+
+
+@pytest.mark.parametrize(
+    ("language", "statement"),
+    [
+        ("en", "5.2 billion, 12 million, 3 thousands"),
+        ("de", "5,2 Milliarden, 12 Mio., 3 Tsd."),
+        ("fr", "5,2 milliards, 5,2 Mds d'euros, 5,2 Md€, 12 millions, 3 milliers"),
+        ("it", "5,2 miliardi, 5,2 mld, 12 milioni, 12 mln, 3 mila, 3mila"),
+        ("es-MX", "12 millones"),
+        ("es", "5,2 mil millones, 5,2 miles de millones, 12 millones, 3 mil, 3 miles"),
+        ("pt", "5,2 bilhões, 5,2 mil milhões, 12 milhões, 3 mil"),
+        ("nl", "5,2 miljard, 12 miljoen, 3 duizend"),
+        ("pl", "5,2 mld, 12 milionów, 12 mln, 3 tys., 3 tysiące"),
+        ("sv", "5,2 miljarder, 12 miljoner, 3 tusen"),
+        ("da", "5,2 milliarder, 12 millioner, 3 tusind"),
+        ("no", "5,2 milliarder, 12 millioner, 3 tusen"),
+    ],
+)
+def test_scales_are_read_in_the_words_of_the_language(language: str, statement: str) -> None:
+    assert unproved_numbers(statement, [_MILLIONS], (), language) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "statement", "wrong"),
+    [
+        ("es", "5,2 mil", ["5,2 mil"]),
+        ("es", "12 mil millones", ["12 mil millones"]),
+        ("en", "3 mil", ["3"]),
+        ("en", "3 miles", ["3"]),
+        ("de", "5,2 Billionen, 5,2 Billion", ["5,2 Billionen", "5,2 Billion"]),
+        ("fr", "5,2 billions", ["5,2 billions"]),
+        ("xx", "12 milionów", ["12"]),
+    ],
+)
+def test_a_wrong_scale_is_unproved(language: str, statement: str, wrong: list[str]) -> None:
+    truncated = _MILLIONS.model_copy(update={"truncated": True})
+    assert unproved_numbers(statement, [truncated], (), language) == wrong
+
+
+@pytest.mark.parametrize(
+    ("heading", "language", "statement"),
+    [
+        ("Angaben in TEUR", "de", "12.012,8 Tsd. EUR"),
+        ("in TEUR", "en", "12,012.8 thousand EUR"),
+        ("T€", "en", "12,012.8 thousand"),
+        ("in T EUR", "en", "12,012.8 thousand"),
+        ("in k€", "en", "12,012.8 k€"),
+        ("kEUR", "en", "12,012.8 thousand"),
+        ("EUR thousands", "en", "12,012.8 thousand"),
+        ("in 1.000 EUR", "de", "12.012,8 Tausend Euro"),
+        ("$'000", "en", "12,012.8 thousand"),
+        ("en milliers d'euros", "en", "12,012.8 thousand"),
+        ("in migliaia di euro", "it", "12.012,8 mila euro"),
+        ("en miles de euros", "es", "12.012,8 mil"),
+        ("w tys. zł", "en", "12,012.8 thousand"),
+        ("Tkr", "sv", "12 012,8 tusen"),
+        ("in Mio. €", "en", "12,012.8 million"),
+        ("EURm", "en", "12,012.8 million"),
+        ("en millones", "en", "12,012.8 million"),
+        ("in mld EUR", "de", "12.012,8 Mrd. EUR"),
+        ("in thousand EUR", "en", "12.01 million EUR"),
+        ("in Mio. EUR", "de", "12,01 Mrd. EUR"),
+        ("in thousand EUR", "en", "12,012.8 EUR"),
+    ],
+)
+def test_the_lines_above_a_table_give_its_numbers_their_scale(
+    heading: str, language: str, statement: str
+) -> None:
+    table = result(("North", 12012.8)).model_copy(update={"headings": ("Sales", heading)})
+    assert unproved_numbers(statement, [table], (), language) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "language", "statement"),
+    [
+        ("in EUR", "en", "12,012.8 thousand"),
+        ("in miles", "en", "12,012.8 thousand"),
+        ("Text", "en", "12,012.8 thousand"),
+        ("in thousand EUR", "en", "12,012.8 million"),
+        ("in thousand EUR", "en", "12.01 billion"),
+        ("in Mio. EUR", "en", "12,012.8 thousand"),
+        ("10.000 EUR", "en", "12,012.8 thousand"),
+        ("in TEUR", "en", "12,012.8 million"),
+        ("in TEUR", "en", "12,012.8 billion"),
+        ("in Mio. EUR", "en", "12,012.8 billion"),
+    ],
+)
+def test_another_scale_than_that_of_the_table_is_wrong(heading: str, language: str, statement: str) -> None:
+    table = result(("North", 12012.8)).model_copy(update={"headings": (heading,)})
+    assert unproved_numbers(statement, [table], (), language) == [statement]
+
+
+@pytest.mark.parametrize(
+    ("language", "statement"),
+    [
+        ("en", "In the first three quarters."),
+        ("en", "Over the last two years, and all twelve months."),
+        ("en", "The next five fiscal years."),
+        ("en", "Over twelve months, or four quarters."),
+        ("en", "A twelve-month period."),
+        ("de", "Die ersten drei Quartale."),
+        (
+            "de",
+            "In den letzten zwei Geschäftsjahren, den vergangenen fünf Monaten und allen vier Quartalen.",
+        ),
+        ("de", "Über zwölf Monate; nächste drei Wochen."),
+        ("nl", "Ten opzichte van het plan."),
+        ("pl", "Ten produkt."),
+    ],
+)
+def test_periods_are_named_with_number_words(language: str, statement: str) -> None:
+    assert unproved_numbers(statement, [result(("North", 1))], (), language) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "statement", "wrong"),
+    [
+        ("en", "The delay was five months.", ["five"]),
+        ("en", "The first five orders.", ["five"]),
+        ("en", "The last five yearly reports.", ["five"]),
+        ("en", "It took three quarters.", ["three"]),
+        ("en", "Ten of twelve.", ["Ten", "twelve"]),
+        ("de", "Der Verzug war fünf Monate.", ["fünf"]),
+        ("de", "Die ersten fünf Aufträge in drei Quartalen.", ["fünf", "drei"]),
+        ("en", "In the last two years 500.", ["500"]),
+    ],
+)
+def test_other_number_words_are_values(language: str, statement: str, wrong: list[str]) -> None:
+    assert unproved_numbers(statement, [result(("North", 1))], (), language) == wrong
+
+
+def test_a_question_in_english_supports_an_answer_in_another_language() -> None:
+    assert unproved_numbers("Les 12 mois.", [SALES], ["What about twelve months?"], "fr") == []

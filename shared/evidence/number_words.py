@@ -1,0 +1,220 @@
+"""Words for scales, periods and decreases in the languages of answers. Pure.
+
+English and German words apply in every language, because tables and questions often contain them. The words
+of another language apply to answers in that language only: Spanish "mil" is a thousand, but in English it
+abbreviates "million".
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+_GERMAN = ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
+_ENGLISH = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBER_WORDS = {word: number for words in (_GERMAN, _ENGLISH) for number, word in enumerate(words, 2)}
+_NUMBER_WORD_LANGUAGES = ("en", "de")
+
+_SCALES = {
+    3: "k, thousand, thousands, thsd, tausend, tsd",
+    6: "m, mn, million, millions, millionen, mio, mill",
+    9: "b, bn, billion, billions, mrd, milliarde, milliarden",
+    12: "trillion, trillions",
+}
+"""Names of powers of ten, in any language."""
+_SCANDINAVIAN = {
+    3: "tusen, tusind, tusinde, tkr",
+    6: "miljon, miljoner, million, millioner, mnkr, mkr",
+    9: "miljard, miljarder, milliard, milliarder, mdr, mia, mdkr",
+    12: "biljon, biljoner, billion, billioner",
+}
+_MORE_SCALES = {
+    "de": {12: "billion, billionen"},
+    "fr": {3: "mille, millier, milliers", 9: "milliard, milliards, md, mds", 12: "billion, billions"},
+    "it": {
+        3: "mille, mila, migliaio, migliaia",
+        6: "milione, milioni, mln",
+        9: "miliardo, miliardi, mld",
+        12: "bilione, bilioni, mille miliardi",
+    },
+    "es": {
+        3: "mil, miles",
+        6: "millón, millones",
+        9: "mil millones, miles de millones, millardo, millardos",
+        12: "billón, billones",
+    },
+    "pt": {
+        3: "mil, milhares",
+        6: "milhão, milhões",
+        9: "mil milhões, milhares de milhões, bilhão, bilhões",
+        12: "trilhão, trilhões, bilião, biliões",
+    },
+    "nl": {3: "duizend", 6: "miljoen, mln", 9: "miljard, mld", 12: "biljoen"},
+    "pl": {
+        3: "tys, tysiąc, tysiące, tysięcy",
+        6: "mln, milion, miliony, milionów",
+        9: "mld, miliard, miliardy, miliardów",
+        12: "bln, bilion, biliony, bilionów",
+    },
+    **dict.fromkeys(("sv", "da", "nb", "nn", "no"), _SCANDINAVIAN),
+}
+"""The same in the language of an answer, by ISO 639-1 code. They override those of `_SCALES`."""
+_AMBIGUOUS = frozenset("bln billion billions md mdr mds mia mil mila miles mille".split())
+"""Words that mean something else in other languages, such as "miles" in English."""
+
+_CURRENCY = r"[€$£]|euros?|eur|us\$|usd|gbp|chf|sek|nok|dkk|kr|pln|zł"
+# Notations of a thousand in labels: TEUR, T€, "in 1.000 EUR", $'000.
+_THOUSANDS = rf"t\s?(?:{_CURRENCY})|1[.,'’\s]?000\s?(?:{_CURRENCY})|(?:{_CURRENCY})\s?['’]?000s?|['’]000s?"
+
+_PERIOD_NOUN = (
+    r"quarters?|months?|weeks?|days?|years?|half|halves|decades?"
+    r"|(?:geschäfts|kalender|wirtschafts|haushalts|halb)?jahre?n?|quartale?n?|monate?n?|wochen?|tage?n?"
+    r"|jahrzehnten?"
+)
+_PERIOD = re.compile(
+    r"\b(?:(?:first|last|past|previous|prior|preceding|next|coming|following|all|erste[nr]?|letzte[nr]?"
+    r"|vergangene[nr]?|vorige[nr]?|vorangegangene[nr]?|nächste[nr]?|kommende[nr]?|alle[nr]?)"
+    rf"\s(?:{'|'.join(NUMBER_WORDS)})[\s-](?:(?:full|fiscal|financial|calendar|business)\s)?(?:{_PERIOD_NOUN})"
+    r"|twelve[\s-]months?|four[\s-]quarters?|zwölf\smonaten?|vier\squartalen?)\b",
+    re.IGNORECASE,
+)
+
+_DECREASES = (
+    # English
+    r"\b(?:fell\b|fall|drop|decreas|declin|loss|lost\b|less\b|lower|fewer|below|behind|under(?!st|ly|tak|go|way)"
+    r"|minus|negati|down\b|downturn|reduc|short|deficit|miss(?:ed|es|ing)?\b|gaps?\b|trail(?:s|ed|ing)?\b|wors"
+    r"|shr[aiu]nk"
+    # German
+    r"|gesunken|s[aiu]nk|weniger|niedriger|geringer|unter\b|unterh|unterschr[ei]|unterdeck|untertr[aof]|darunter"
+    r"|gefallen|fiel(?:en)?\b|abgenommen|abnahm|abnehm|nahm(?:en)?\b[^.]{0,80}\bab\b"
+    r"|nimmt\b[^.]{0,80}\bab\b|verringer|verminder|fehl(?!er)|verfehl|hinter\b|dahinter|hinterher|schlechter"
+    r"|verschlechter|minder(?!heit|jähr)|zurück(?:\b|geg|ging|geh|geb?lieb|blieb|bleib|gefallen|fiel|fall)"
+    r"|schrumpf|geschrumpft|gesenkt|senk|kürz|gekürzt)"
+    # German nouns, often as the last part of a compound
+    r"|rückgang|rückgäng|verlust|defizit|fehlbetr|lücke|einbu(?:ß|ss)|minderung"
+)
+"""Words that give a number a negative meaning: "it fell by 45" is -45."""
+_SCANDINAVIAN_DECREASES = (
+    r"\b(?:mindre|minsk|lägre|laver|sj[uö]nk|synk|sank|föll|fald|falt\b|förlust|tab(?:et|t|te)?\b|tap(?:et|t|te)?\b"
+    r"|tapp|nedgång|nedgang|tilbagegang|tilbakegang|underskott|underskud|bakom|bak\b|bag\b|bagud|bagefter|sämre"
+    r"|dårliger|brist|mangl|redus|försäm|forverr|forringe)"
+)
+_MORE_DECREASES = {
+    "en": "",
+    "de": "",
+    "fr": (
+        r"\b(?:(?<!au )moins\b|inférieur|moindre|baiss|recul|chut|dimin|pertes?\b|perd(?:u|re|ant)?e?s?\b"
+        r"|déficit|manqu|en dessous|en-dessous|au-dessous|sous\b(?!-)|retard|négati|rédui|réduc|repli\b)"
+    ),
+    "it": (
+        r"\b(?:sotto\b|meno\b|inferior|minore\b|minori\b|cal(?:o|i|a|at[oaie]|ano|ando|are|ò|arono)\b|diminu"
+        r"|perdit|pers[oaie]\b|perd(?:e|ono|uto|ut[aei])\b|mancat|mancan|manca\b|ridott|ridu[cz]|disavanzo"
+        r"|ritardo|sces[oaie]\b|scend|discesa|flession|peggior|contrazion)"
+    ),
+    "es": (
+        r"\b(?:debajo|(?<!al )(?<!lo )menos\b|inferior|menor(?:es)?\b|baj(?:a|as|o|ó|ar|aron|ado|ada|ando)\b"
+        r"|cay(?:ó|eron|endo)\b|ca(?:e|en|er)\b|caíd|dismin|reduj|pérdid|perdi|déficit|falt(?:a|an|ó|aron|aba)\b"
+        r"|retroce|descen|retras|merm)"
+    ),
+    "pt": (
+        r"\b(?:abaixo|(?<!pelo )(?<!ao )menos\b|inferior|menor(?:es)?\b|queda|ca(?:i|iu|em|ir|íram|ído|ída)\b"
+        r"|baix(?:a|as|o|ou|ar|aram)\b|diminu|redu[zç]|perd(?:a|as|eu|eram|er|ido|ida)\b|prejuízo|défice"
+        r"|déficit|falt(?:a|am|ou|aram|ava)\b|recuo|recuou|recuaram|retra|desce|atras)"
+    ),
+    "nl": (
+        r"\b(?:minder|onder\b|lager|da(?:al|len|ling)|gedaald|verlies|verlie[sz]|verloor|verloren|tekort|afname"
+        r"|afgenomen|afnam|n[ae]emt?\b[^.]{0,80}\baf\b|nam(?:en)?\b[^.]{0,80}\baf\b|achter\b|achterst|krimp"
+        r"|gekrompen|zak(?:t|ken|te)\b|gezakt|vermind|min\b|slechter)"
+    ),
+    "pl": (
+        r"\b(?:mniej|niż(?:sz|ej)|poniżej|spad(?:e?k|ł|a|l)|zmniejsz|zmala|obniż|strat(?:a|y|ę|ą|om|ami|ach)?\b"
+        r"|straci|ubyt|deficyt|brak|niedob|ujemn|gorsz|pogorsz|opóźni|skurcz)"
+    ),
+    **dict.fromkeys(("sv", "da", "nb", "nn", "no"), _SCANDINAVIAN_DECREASES),
+}
+"""The same in the language of an answer, by ISO 639-1 code."""
+
+
+@dataclass(frozen=True)
+class LanguageWords:
+    """The words that give numbers their meaning in answers in one language.
+
+    Attributes:
+        scales: powers of ten by name, in lower case.
+        number: matches a number, in digits or as a word, with its sign and its scale.
+        labels: by power of ten, a pattern for the labels that name it, in any language.
+        decreases: matches words such as "fell"; None if the language's words are unknown.
+        has_words: whether a word such as "ten" is a number. In Dutch and Polish it is not.
+    """
+
+    scales: Mapping[str, int]
+    number: re.Pattern[str]
+    labels: Mapping[int, re.Pattern[str]]
+    decreases: re.Pattern[str] | None
+    has_words: bool
+
+    def exponent(self, name: str) -> int:
+        """Return the power of ten that a scale's name stands for: 6 for "million". Return 0 for other
+        words.
+        """
+        return self.scales.get(" ".join(name.casefold().split()), 0)
+
+    def scales_named(self, label: str) -> set[int]:
+        """Return the powers of ten that a label names, such as 3 for "in TEUR" or "revenue_k"."""
+        return {power for power, pattern in self.labels.items() if pattern.search(label)}
+
+    def may_be_decrease(self, text: str) -> bool:
+        """Return whether a text may describe a negative number by its magnitude: "it fell by 45"."""
+        return self.decreases is None or self.decreases.search(text) is not None
+
+
+@cache
+def words_of(language: str) -> LanguageWords:
+    """Return the words for answers in `language`, an ISO 639-1 code with or without a region."""
+    code = language[:2].casefold()
+    scales = {**_by_name(_SCALES), **_by_name(_MORE_SCALES.get(code, {}))}
+    others = (_by_name(more) for more in _MORE_SCALES.values())
+    known = {(name, power) for more in others for name, power in more.items() if name not in _AMBIGUOUS}
+    known |= {*_by_name(_SCALES).items(), *scales.items()}
+    more = _MORE_DECREASES.get(code)
+    return LanguageWords(
+        scales,
+        _number(_alternatives(scales)),
+        {power: _label(power, [name for name, other in known if other == power]) for power in _SCALES},
+        None if more is None else re.compile(f"{_DECREASES}|{more}" if more else _DECREASES, re.IGNORECASE),
+        has_words=code in _NUMBER_WORD_LANGUAGES,
+    )
+
+
+def without_periods(text: str) -> str:
+    """Remove the names of periods that contain a number word, such as "the first three quarters", and the
+    lengths of a year, such as "twelve months".
+    """
+    return _PERIOD.sub("", text)
+
+
+def _by_name(scales: Mapping[int, str]) -> dict[str, int]:
+    return {name: power for power, names in scales.items() for name in names.split(", ")}
+
+
+def _number(scale: str) -> re.Pattern[str]:
+    return re.compile(
+        r"(?<![\w.,])(?P<sign>[-−–](?=[\d€$£]))?[€$£]?\s?"
+        r"(?P<digits>\d+(?:[.,'’\u00a0\u202f\u2009]\d+|[ ]\d{3}(?!\d))*)"
+        rf"(?P<rest>\s?(?:%|percent\b|prozent\b|per cent\b)|\s?(?:{scale})\b)?"
+        rf"|(?<!\w)(?P<word>{'|'.join(NUMBER_WORDS)})(?:\s(?P<scale>{scale}))?(?!\w)",
+        re.IGNORECASE,
+    )
+
+
+def _label(power: int, names: Collection[str]) -> re.Pattern[str]:
+    named = rf"(?:{_CURRENCY})?(?:{_alternatives(names)})(?:{_CURRENCY})?"
+    if power == 3:
+        named = f"{named}|{_THOUSANDS}"
+    return re.compile(rf"(?<![^\W_])(?:{named})(?![^\W_])", re.IGNORECASE)
+
+
+def _alternatives(names: Collection[str]) -> str:
+    """Return a pattern for the names, longest first: "mil millones" before "mil"."""
+    longest_first = sorted(names, key=len, reverse=True)
+    return "|".join(re.escape(name).replace(r"\ ", r"\s") for name in longest_first)
