@@ -85,13 +85,13 @@ _DECREASES = (
     r"|minus|negati|down\b|downturn|reduc|short|deficit|miss(?:ed|es|ing)?\b|gaps?\b|trail(?:s|ed|ing)?\b|wors"
     r"|shr[aiu]nk"
     # German
-    r"|gesunken|s[aiu]nk|weniger|niedriger|geringer|unter\b|unterh|unterschr[ei]|unterdeck|untertr[aof]|darunter"
+    r"|gesunken|s[aiu]nk|weniger|niedriger|geringer|unter\b|unterh|unterschr(?:eit|itt)|unterdeck|untertr[aof]|darunter"
     r"|gefallen|fiel(?:en)?\b|abgenommen|abnahm|abnehm|nahm(?:en)?\b[^.]{0,80}\bab\b"
     r"|nimmt\b[^.]{0,80}\bab\b|verringer|verminder|fehl(?!er)|verfehl|hinter\b|dahinter|hinterher|schlechter"
-    r"|verschlechter|minder(?!heit|jähr)|zurück(?:\b|geg|ging|geh|geb?lieb|blieb|bleib|gefallen|fiel|fall)"
-    r"|schrumpf|geschrumpft|gesenkt|senk|kürz|gekürzt)"
+    r"|verschlechter|minder(?!heit|jähr)|zurück(?:\b|gegang|ging|geh|geblieb|blieb|bleib|gefallen|fiel|fall)"
+    r"|schrumpf|geschrumpft|gesenkt|senk(?!r)|kürz|gekürzt)"
     # German nouns, often as the last part of a compound
-    r"|rückgang|rückgäng|verlust|defizit|fehlbetr|lücke|einbu(?:ß|ss)|minderung"
+    r"|rückgang|rückgäng|verlust|defizit|fehlbetr|lücke|einb[uü](?:ß|ss)|minderung"
 )
 """Words that give a number a negative meaning: "it fell by 45" is -45."""
 _SCANDINAVIAN_DECREASES = (
