@@ -261,7 +261,8 @@ class BlockSearch:
 
         Blocks of unreadable documents and outdated versions are dropped from all rankings. If that removes at
         least a third of the best hits, the search runs once more without the unreadable documents. A ranking
-        may be seconds old, so documents may have been replaced since.
+        may be seconds old, so documents may have been replaced since. If spreadsheets take nearly all
+        candidates, the search runs once more without them, for passages of other documents.
 
         Args:
             rankings: the most important phrasing first.
@@ -276,10 +277,13 @@ class BlockSearch:
         # The semantic ranker may move any of the first 50 hits to the top, so all of them are checked.
         most = MAX_TOP_K if self._semantic_ranker else top_k
         hits, refused, lost = await self._checked(rankings, most)
+        texts = [ranking.text for ranking in rankings]
         if lost and lost >= _MOST_LOST * (len(hits) + lost):
-            texts = [ranking.text for ranking in rankings]
-            again = await self.rank_each(texts, first.filters, without=refused)
-            hits, _, _ = await self._checked(again, most)
+            rankings = await self.rank_each(texts, first.filters, without=refused)
+            hits, _, _ = await self._checked(rankings, most)
+        if lists := _crowding_lists(rankings, most):
+            others = await self.rank_each(texts, first.filters, without=refused | lists)
+            hits, _, _ = await self._checked([*rankings, *others], most)
         if self._semantic_ranker and first.vector is not None:
             ranked = await semantically_ranked(self._index, first.text, first.vector, hits)
             hits = tables_spread(ranked, first.named)
@@ -398,7 +402,7 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
     """Merge the rankings by reciprocal rank and return the hits, best first. A block found several times
     keeps its highest score.
     """
-    named = set[str]().union(*(ranking.named for ranking in rankings))
+    named = _named_by(rankings)
     if len(rankings) == 1:
         return tables_spread(rankings[0].hits, named)
     best: dict[str, Hit] = {}
@@ -422,11 +426,30 @@ def tables_spread(hits: Iterable[Hit], named: Collection[str]) -> list[Hit]:
     first: list[Hit] = []
     later: list[Hit] = []
     for hit in hits:
-        is_rows = hit.block_type == "text" and hit.filename.lower().endswith(TABLE_SUFFIXES)
-        if is_rows and hit.doc_id not in named:
-            counts[hit.doc_id] += 1
+        counts[hit.doc_id] += _is_of_list(hit, named)
         (later if counts[hit.doc_id] > _MAX_ROW_BLOCKS else first).append(hit)
     return first + later
+
+
+def _is_of_list(hit: Hit, named: Collection[str]) -> bool:
+    is_rows = hit.block_type == "text" and hit.filename.lower().endswith(TABLE_SUFFIXES)
+    return is_rows and hit.doc_id not in named
+
+
+def _crowding_lists(rankings: Sequence[Ranking], most: int) -> set[str]:
+    """Return the ids of spreadsheets that leave fewer than `most / 2` of the candidates to other documents.
+    Empty if all blocks that fit are candidates.
+    """
+    named = _named_by(rankings)
+    hits = [hit for ranking in rankings for hit in ranking.hits]
+    others = {hit.block_id for hit in hits if not _is_of_list(hit, named)}
+    if len(hits) < CANDIDATES or len(others) >= most / 2:
+        return set()
+    return {hit.doc_id for hit in hits if _is_of_list(hit, named)}
+
+
+def _named_by(rankings: Iterable[Ranking]) -> set[str]:
+    return set[str]().union(*(ranking.named for ranking in rankings))
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:

@@ -253,6 +253,24 @@ async def test_a_long_list_leaves_room_for_other_documents() -> None:
     assert [hit.block_id for hit in hits] == ["t0", "t1", "t2", "p", "t3"]
 
 
+async def test_lists_that_take_all_candidates_are_left_out_of_a_second_search() -> None:
+    class CrowdedIndex(ScriptedIndex):
+        async def search(self, request: SearchRequest) -> SearchPage:
+            page = await super().search(request)
+            rows = [row("p", 1.0, doc_id="p", filename="policy.pdf")]
+            return (
+                SearchPage(rows=tuple(rows)) if "not search.in(doc_id, 't'" in str(request.filter) else page
+            )
+
+    tickets = [row(f"t{number}", 60.0 - number, doc_id="t", filename="t.csv") for number in range(50)]
+    index = CrowdedIndex(tickets)
+    hits = await searching(index).search(["Hull"], 5, {})
+    assert {hit.block_id for hit in hits[:4]} == {"t0", "t1", "t2", "p"}
+    few = ScriptedIndex(tickets[:20])
+    await searching(few).search(["Hull"], 5, {})
+    assert not any("not search.in" in str(request.filter) for request in few.requests)
+
+
 async def test_a_list_that_the_question_names_keeps_its_places() -> None:
     tickets = [row(f"t{number}", 50.0 - number, doc_id="named", filename="t.csv") for number in range(5)]
     policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
