@@ -239,7 +239,9 @@ class ReaderText:
         elif self._inner_fence is not None:
             self._inner_fence = self._inner_fence.after(line)
         elif inner := _INNER_FENCE.match(line):
-            self._inner_fence = _InnerFence(inner[2], inner.start(2), is_certain="\t" not in inner[0])
+            # Tabs have no fixed width, and a quotation ends with its first line without ">".
+            is_certain = not {"\t", ">"} & set(inner[0])
+            self._inner_fence = _InnerFence(inner[2], inner.start(2), is_certain=is_certain)
         if not line.strip(" \t"):
             self._has_open_backtick = False
 
@@ -358,8 +360,9 @@ class _InnerFence:
             return self
         column = len(line) - len(line.lstrip(" "))
         closing = _FENCE_CLOSES.match(text)
-        if column == self.column and closing and closing[1].startswith(self.signs):
-            return None
+        if closing and closing[1].startswith(self.signs):
+            # With another indentation, it ends the code or belongs to it, depending on the list around it.
+            return None if column == self.column else replace(self, is_certain=False)
         return self if column >= self.column else replace(self, is_certain=False)
 
 

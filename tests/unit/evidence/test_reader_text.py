@@ -102,6 +102,8 @@ def test_signs_that_load_link_or_forge_are_taken_out(text: str, read: str) -> No
         ("- ```\n  [x](u)\n  ```\n```\n[x](u)\n```", "- ```\n  x\n  ```\n```\n[x](u)\n```"),
         ("- ```\n  code\nb\n  ```\n```\n[x](u)\n```", "- ```\n  code\nb\n  ```\n```\nx\n```"),
         ("\t- ```\n   ```\n```\n[x](u)\n```", "\t- ```\n   ```\n```\nx\n```"),
+        ("  ```\n   ```\n  ```\na\n```\n[x](u)\n", "  ```\n   ```\n  ```\na\n```\nx\n"),
+        ("> ```\n  ```\n~~~\n```\n[x](u)\n", "> ```\n  ```\n~~~\n```\nx\n"),
     ],
 )
 def test_only_code_of_every_reader_keeps_its_signs(text: str, read: str) -> None:
