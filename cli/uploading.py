@@ -25,6 +25,7 @@ from cli.watching import Watch
 
 AT_ONCE = 4
 _SIDECAR = ".acl.json"
+_HINTS = ".tables.yaml"
 _WELL = ("ready", "unchanged")
 
 
@@ -138,14 +139,18 @@ class Uploader:
 
     def follow(self, watch: Watch, outcomes: list[Outcome], on_change: Callable[[Outcome], None]) -> None:
         """Wait until the ingestion of all accepted files has ended."""
-        by_id = {outcome.doc_id: outcome for outcome in outcomes if outcome.doc_id is not None}
+        # A table file and its hints are the same document.
+        by_id: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            if outcome.doc_id is not None:
+                by_id.setdefault(outcome.doc_id, []).append(outcome)
 
         def look(doc_id: str, document: dict[str, Any]) -> None:
-            outcome = by_id[doc_id]
-            outcome.status = document["status"]
-            outcome.reason = document.get("status_reason") or " ".join(document.get("warnings", ()))
-            outcome.hint = document.get("hint") or ""
-            on_change(outcome)
+            for outcome in by_id[doc_id]:
+                outcome.status = document["status"]
+                outcome.reason = document.get("status_reason") or " ".join(document.get("warnings", ()))
+                outcome.hint = document.get("hint") or ""
+                on_change(outcome)
 
         waiting = {doc_id: self._before.get(doc_id) for doc_id in by_id}
         watch.wait(waiting, look, self._options.timeout_s)
@@ -260,9 +265,17 @@ def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Termi
     with Watch(uploader._api) as watch, _progress(terminal.progress) as progress:
         size_bytes = sum(path.stat().st_size for path, _ in files)
         task = progress.add_task("Sent", total=size_bytes, current="")
+
+        def send(file: tuple[Path, str]) -> Outcome:
+            return _send_one(uploader, file, progress, task)
+
         with ThreadPoolExecutor(AT_ONCE) as pool:
             try:
-                outcomes = list(pool.map(lambda file: _send_one(uploader, file, progress, task), files))
+                # The app accepts hints only for a table file that it already has.
+                hints = [file for file in files if file[0].name.endswith(_HINTS)]
+                others = [file for file in files if file not in hints]
+                outcomes = [*pool.map(send, others)]
+                outcomes += pool.map(send, hints)
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

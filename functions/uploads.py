@@ -35,7 +35,15 @@ from shared.documents.requests import ImportRequest, UploadForm, UploadRequest, 
 from shared.documents.state import DocumentState
 from shared.ingestion import fair_turns
 from shared.ingestion.changes import changeable
-from shared.ingestion.uploads import blob_name_of, make_ticket, receive, uploads_of
+from shared.ingestion.uploads import (
+    blob_name_of,
+    document_name_of,
+    is_hints,
+    make_ticket,
+    receive,
+    receive_hints,
+    uploads_of,
+)
 from shared.ingestion.web_import import content_of, fetch_for_import, upload_of
 from shared.platform.errors import (
     AccessDeniedError,
@@ -165,7 +173,7 @@ async def _receive(
     both.
     """
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
-    doc_id = document_id(blob_name_of(request, user))
+    doc_id = document_id(document_name_of(request, user))
     content = CountedContent(form.parts(), max_form_bytes(services))
 
     async def find(claimed: KeyClaim) -> DocumentState | None:
@@ -177,7 +185,8 @@ async def _receive(
 
     async def make(claimed: KeyClaim | None, _: DocumentState | None) -> DocumentState:
         await admit_document(req, user, services)
-        state = await receive(request, aiter(content), user, services)
+        store = receive_hints if is_hints(request) else receive
+        state = await store(request, aiter(content), user, services)
         await start_ingestions(client, services)
         await finish(claimed, services.idempotency, await content.digest_of_rest())
         return state

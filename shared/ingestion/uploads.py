@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import AsyncIterator
 
 from shared.access.models import UserContext
-from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
+from shared.documents.ids import HINTS_SUFFIX, SIDECAR_SUFFIX, UPLOADS, document_id, hints_of
 from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
 from shared.documents.state import DocumentState, Rights
@@ -16,7 +16,7 @@ from shared.evidence.untrusted_text import shown_name
 from shared.ingestion.acceptance import reset_to_queued
 from shared.ingestion.changes import write_rights
 from shared.ingestion.registry import format_of
-from shared.ingestion.rights import read_rights
+from shared.ingestion.rights import note_event, read_rights
 from shared.ingestion.services import IngestionServices
 from shared.ingestion.task import (
     MAX_WRITE_ATTEMPTS,
@@ -26,9 +26,18 @@ from shared.ingestion.task import (
     reset_after_deletion,
 )
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import CallerError, ConflictError, DocumentExistsError, PayloadTooLargeError
+from shared.platform.errors import (
+    BadDocumentError,
+    CallerError,
+    ConflictError,
+    DocumentExistsError,
+    DocumentNotFoundError,
+    NotFoundError,
+    PayloadTooLargeError,
+)
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
+from shared.tables.hints import MAX_BYTES
 
 # Maximum length of a file name. File systems allow 255 bytes; the remaining bytes are for the suffix of an
 # access list and the number of a copy.
@@ -137,6 +146,57 @@ async def receive(
     return await store(blob_name_of(request, user), request, parts, user, services)
 
 
+async def receive_hints(
+    request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
+) -> DocumentState:
+    """Store the hints file of a table document, and return the state of that document, which is ingested
+    again. The access list and project of the request don't apply, because the hints belong to the document.
+
+    Mistakes in the hints become warnings of the document, since only a parser process reads untrusted YAML.
+
+    Raises:
+        CallerError: the name is invalid.
+        BadDocumentError: files of this type have no table hints.
+        ConflictError: the table file belongs to another user.
+        DocumentNotFoundError: the caller has no document with the name of the table file in this folder.
+        PayloadTooLargeError: the hints are too large.
+    """
+    table = document_name_of(request, user)
+    path = hints_of(table)
+    if path is None:
+        raise BadDocumentError(
+            f"Only CSV files and workbooks can have a {HINTS_SUFFIX} file.",
+            f"Name it after the table file, such as sales.csv{HINTS_SUFFIX}.",
+            failure="unsupported",
+        )
+    await services.ensure_prepared()
+    blob = await services.blobs.properties(DOCUMENTS, table)
+    if blob is None:
+        raise _no_table_error(table)
+    rights = (await read_rights(blob, services))[0]
+    _require_owner(rights, user)
+    content = b"".join([part async for part in _limit_size(parts, MAX_BYTES)])
+    try:
+        is_known = await services.blobs.read(DOCUMENTS, path) == content
+    except NotFoundError:
+        is_known = False
+    if not is_known:
+        await services.blobs.write(DOCUMENTS, path, content)
+        await note_event(path, services)
+    state = await services.documents.get(document_id(table))
+    if state is None:
+        # It was deleted in the meantime.
+        raise _no_table_error(table)
+    return state.model_copy(update={"wanted_rights": rights})
+
+
+def _no_table_error(table: str) -> DocumentNotFoundError:
+    return DocumentNotFoundError(
+        f"There is no {table.rpartition('/')[2]} in this folder, to which the hints belong.",
+        "Upload the table file first.",
+    )
+
+
 async def store(
     path: str,
     request: UploadRequest,
@@ -201,6 +261,19 @@ def blob_name_of(request: UploadRequest, user: UserContext) -> str:
     return path
 
 
+def is_hints(request: UploadRequest) -> bool:
+    """Return whether an upload is the hints file of a table document."""
+    return request.filename.endswith(HINTS_SUFFIX)
+
+
+def document_name_of(request: UploadRequest, user: UserContext) -> str:
+    """Return the blob name of the document that an upload belongs to: for a hints file, its table document.
+    Raises the errors of `blob_name_of`.
+    """
+    filename = request.filename.removesuffix(HINTS_SUFFIX)
+    return blob_name_of(request.model_copy(update={"filename": filename}), user)
+
+
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
     """Check that the user may write the blob, and store its permissions: a file must never exist without
     them.
@@ -208,10 +281,8 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
     await services.ensure_prepared()
     existing = await services.blobs.properties(DOCUMENTS, path)
     rights = Rights() if existing is None else (await read_rights(existing, services))[0]
-    if existing is not None and rights.owner_id != user.user_id and not is_admin(user):
-        raise ConflictError(
-            "A document of another user already has this name.", "Choose another name or folder."
-        )
+    if existing is not None:
+        _require_owner(rights, user)
     if existing is not None and not request.replace:
         raise DocumentExistsError(
             "You already have a document with this name in this folder.",
@@ -230,6 +301,14 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         new_rights = new_rights.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
     if existing is None or new_rights != rights.model_copy(update={"warning": None}):
         await write_rights(path, new_rights, services.blobs)
+
+
+def _require_owner(rights: Rights, user: UserContext) -> None:
+    """Raise ConflictError unless the user owns the existing file or is an administrator."""
+    if rights.owner_id != user.user_id and not is_admin(user):
+        raise ConflictError(
+            "A document of another user already has this name.", "Choose another name or folder."
+        )
 
 
 async def _announce(blob: BlobProperties, services: IngestionServices) -> DocumentState:

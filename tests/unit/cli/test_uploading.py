@@ -13,7 +13,7 @@ import pytest
 from cli import sending
 from cli.errors import CommandError
 from cli.uploading import Uploader, UploadOptions, content_hash, files_of, find_files
-from tests.unit.cli.fakes import AnsweringApi
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, ScriptedApi, run
 
 
 @pytest.fixture(autouse=True)
@@ -274,3 +274,23 @@ def test_names_of_blocks_have_one_length() -> None:
     names = sending.Transfer(10**12, 0, 8_000_000).names(50_000)
     assert len(set(names)) == 50_000
     assert {len(name) for name in names} == {len(names[0])}
+
+
+def test_hints_are_sent_after_their_table_and_both_become_ready(home: Path) -> None:
+    sent: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            sent.append("hints" if b"sales.csv.tables.yaml" in request.read() else "table")
+            return httpx.Response(202, json={"doc_id": "d1"})
+        if request.url.path == "/api/documents/d1":
+            return httpx.Response(200, json={"status": "ready", "history": []})
+        return no_documents(request) or httpx.Response(404, json={"detail": "Not there."})
+
+    for name in ("sales.csv", "sales.csv.tables.yaml"):
+        (home / name).write_bytes(b"x")
+    read = ReadTerminal(as_json=True)
+    words = ("upload", str(home / "sales.csv.tables.yaml"), str(home / "sales.csv"))
+    assert run(ScriptedApi(answer=answer), read, *words) == 0
+    assert sent == ["table", "hints"]
+    assert read.out.getvalue().count('"ready"') == 2

@@ -7,6 +7,7 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.platform.names import DOCUMENTS
+from shared.tables.table_files import get_catalog
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.directory import InMemoryDirectory
@@ -256,3 +257,39 @@ async def test_every_reader_sees_who_published_a_document_as_the_identity_provid
     assert (await durable.run(), again.status_code) == (["ready"], 202)
     seen = await user("ben", department="hr").get(f"/documents/{response.json()['doc_id']}")
     assert seen.json()["published_by"] == "Anna (1) Source: b.md"
+
+
+HINTS = b"tables:\n  - description: Sales by region\n"
+
+
+async def test_hints_are_stored_beside_their_table_and_become_part_of_it(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    anna = user("anna")
+    table = (await send(anna, "sales.csv", b"Region,Revenue\nNorth,120\n", folder="2024")).json()
+    assert await durable.run() == ["ready"]
+    hints = await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
+    assert (hints.status_code, hints.json()["doc_id"]) == (202, table["doc_id"])
+    assert await durable.run() == ["ready"]
+    (path,) = [name for name in blobs_of(services) if name.endswith(".tables.yaml")]
+    assert path.endswith("/2024/sales.csv.tables.yaml")
+    state = await services.documents.get(table["doc_id"])
+    assert state is not None
+    catalog = await get_catalog(services.blobs, state.folder)
+    assert catalog is not None
+    assert catalog.tables[0].description == "Sales by region"
+    # The same hints again change nothing.
+    await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
+    assert await durable.run() == []
+
+
+async def test_hints_without_a_table_are_refused(services: Services, user: AsUser) -> None:
+    anna = user("anna")
+    missing = await send(anna, "sales.csv.tables.yaml", HINTS)
+    assert problem_of(missing) == (404, "DocumentNotFoundError")
+    assert problem_of(await send(anna, "guide.md.tables.yaml", HINTS)) == (422, "BadDocumentError")
+    await send(anna, "sales.csv", b"Region,Revenue\nNorth,120\n")
+    too_large = await send(anna, "sales.csv.tables.yaml", b"x" * 65_537)
+    assert problem_of(too_large) == (413, "PayloadTooLargeError")
+    assert problem_of(await send(user("ben"), "sales.csv.tables.yaml", HINTS))[0] == 404
+    assert not [name for name in blobs_of(services) if name.endswith(".tables.yaml")]
