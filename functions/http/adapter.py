@@ -36,11 +36,11 @@ def _serve_everything() -> None:
     add_route = WebApp.route
 
     def route(web_app: WebApp, function: Any) -> Any:
-        added = add_route(web_app, function)
+        handler = add_route(web_app, function)
         (catch_all,) = (one for one in web_app.web_app.routes if isinstance(one, APIRoute))
         catch_all.methods = set()  # Starlette then accepts every method
         web_app.web_app.router.routes[:] = [catch_all]
-        return added
+        return handler
 
     WebApp.route = route
 

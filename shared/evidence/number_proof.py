@@ -54,7 +54,7 @@ class Number:
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What the labels of a result say about its values.
+    """The meaning of a result's values according to its labels.
 
     Attributes:
         has_percentages: values may be percentages.

@@ -174,13 +174,13 @@ def words_of(language: str) -> LanguageWords:
     code = language[:2].casefold()
     scales = {**_by_name(_SCALES), **_by_name(_MORE_SCALES.get(code, {}))}
     others = (_by_name(more) for more in _MORE_SCALES.values())
-    known = {(name, power) for more in others for name, power in more.items() if name not in _AMBIGUOUS}
-    known |= {*_by_name(_SCALES).items(), *scales.items()}
+    labels = {(name, power) for more in others for name, power in more.items() if name not in _AMBIGUOUS}
+    labels |= {*_by_name(_SCALES).items(), *scales.items()}
     more = _MORE_DECREASES.get(code)
     return LanguageWords(
         scales,
         _number(_alternatives(scales)),
-        {power: _label(power, [name for name, other in known if other == power]) for power in _SCALES},
+        {power: _label(power, [name for name, other in labels if other == power]) for power in _SCALES},
         None if more is None else re.compile(f"{_DECREASES}|{more}" if more else _DECREASES, re.IGNORECASE),
         has_words=code in _NUMBER_WORD_LANGUAGES,
     )
@@ -208,10 +208,10 @@ def _number(scale: str) -> re.Pattern[str]:
 
 
 def _label(power: int, names: Collection[str]) -> re.Pattern[str]:
-    named = rf"(?:{_CURRENCY})?(?:{_alternatives(names)})(?:{_CURRENCY})?"
+    pattern = rf"(?:{_CURRENCY})?(?:{_alternatives(names)})(?:{_CURRENCY})?"
     if power == 3:
-        named = f"{named}|{_THOUSANDS}"
-    return re.compile(rf"(?<![^\W_])(?:{named})(?![^\W_])", re.IGNORECASE)
+        pattern = f"{pattern}|{_THOUSANDS}"
+    return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", re.IGNORECASE)
 
 
 def _alternatives(names: Collection[str]) -> str:

@@ -422,7 +422,7 @@ def _not_found_or_changed(status: int, message: str) -> GroundworkError | None:
 
 
 def _not_found_or_lost_blocks(status: int, message: str) -> GroundworkError | None:
-    # The first of several uploads that commits its blocks discards those of the others (InvalidBlockList).
+    # The first upload that commits its blocks discards the blocks of all others (InvalidBlockList).
     if status == 400 and "block list" in message:
         return ConflictError("A file of the same name was uploaded at the same time.", "Upload it again.")
     return _not_found(status, message)

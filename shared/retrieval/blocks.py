@@ -139,7 +139,7 @@ class Ranking:
         self._hits: Sequence[Hit] | None = None
 
     @property
-    def named(self) -> Collection[str]:
+    def named_ids(self) -> Collection[str]:
         """The ids of the documents that the question names."""
         return documents_to_narrow_to(self._candidates.name_scores)
 
@@ -286,7 +286,7 @@ class BlockSearch:
             hits, _, _ = await self._checked([*rankings, *others], most)
         if self._semantic_ranker and first.vector is not None:
             ranked = await semantically_ranked(self._index, first.text, first.vector, hits)
-            hits = tables_spread(ranked, first.named)
+            hits = tables_spread(ranked, first.named_ids)
         return hits[:top_k]
 
     async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
@@ -402,54 +402,54 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
     """Merge the rankings by reciprocal rank and return the hits, best first. A block found several times
     keeps its highest score.
     """
-    named = _named_by(rankings)
+    named_ids = _named_by(rankings)
     if len(rankings) == 1:
-        return tables_spread(rankings[0].hits, named)
+        return tables_spread(rankings[0].hits, named_ids)
     best: dict[str, Hit] = {}
     for hit in (hit for ranking in rankings for hit in ranking.hits):
         if hit.block_id not in best or best[hit.block_id].score < hit.score:
             best[hit.block_id] = hit
     ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
-    return tables_spread([best[block_id] for block_id, _ in ranked], named)
+    return tables_spread([best[block_id] for block_id, _ in ranked], named_ids)
 
 
-def tables_spread(hits: Iterable[Hit], named: Collection[str]) -> list[Hit]:
+def tables_spread(hits: Iterable[Hit], named_ids: Collection[str]) -> list[Hit]:
     """Move all but the best blocks of each spreadsheet behind the other hits, unless the question names it.
 
     Every block of a list with 150 rows contains words of most questions and would displace other documents.
     Questions about the whole list are answered by queries.
 
     Args:
-        named: ids of documents that the question names.
+        named_ids: ids of documents that the question names.
     """
     counts = Counter[str]()
     first: list[Hit] = []
     later: list[Hit] = []
     for hit in hits:
-        counts[hit.doc_id] += _is_of_list(hit, named)
+        counts[hit.doc_id] += _is_of_list(hit, named_ids)
         (later if counts[hit.doc_id] > _MAX_ROW_BLOCKS else first).append(hit)
     return first + later
 
 
-def _is_of_list(hit: Hit, named: Collection[str]) -> bool:
+def _is_of_list(hit: Hit, named_ids: Collection[str]) -> bool:
     is_rows = hit.block_type == "text" and hit.filename.lower().endswith(TABLE_SUFFIXES)
-    return is_rows and hit.doc_id not in named
+    return is_rows and hit.doc_id not in named_ids
 
 
 def _crowding_lists(rankings: Sequence[Ranking], most: int) -> set[str]:
     """Return the ids of spreadsheets that leave fewer than `most / 2` of the candidates to other documents.
     Empty if all blocks that fit are candidates.
     """
-    named = _named_by(rankings)
+    named_ids = _named_by(rankings)
     hits = [hit for ranking in rankings for hit in ranking.hits]
-    others = {hit.block_id for hit in hits if not _is_of_list(hit, named)}
+    others = {hit.block_id for hit in hits if not _is_of_list(hit, named_ids)}
     if len(hits) < CANDIDATES or len(others) >= most / 2:
         return set()
-    return {hit.doc_id for hit in hits if _is_of_list(hit, named)}
+    return {hit.doc_id for hit in hits if _is_of_list(hit, named_ids)}
 
 
 def _named_by(rankings: Iterable[Ranking]) -> set[str]:
-    return set[str]().union(*(ranking.named for ranking in rankings))
+    return set[str]().union(*(ranking.named_ids for ranking in rankings))
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:

@@ -199,7 +199,7 @@ class ToolEvidence:
     shown to the model.
 
     Attributes:
-        shown: ids of blocks that the model has seen, so that a search looks for others.
+        known_blocks: ids of blocks that the model has seen, so that a search looks for others.
         figures: image blocks whose pictures the model should see.
         pages: web pages found by a search.
         snapshots: web pages that were read, with their text.
@@ -208,7 +208,7 @@ class ToolEvidence:
         obstacles: reasons why an answer based on the result cannot be shared.
     """
 
-    shown: Collection[str] = ()
+    known_blocks: Collection[str] = ()
     hits: list[Hit] = field(default_factory=list)
     figures: list[Hit] = field(default_factory=list)
     records: list[DocumentRecord] = field(default_factory=list)

@@ -59,17 +59,17 @@ async def execute_call(
     planned: PlannedCall,
     bind: Callable[[str, ToolEvidence], Tool],
     limit_s: float,
-    shown: Collection[str] = (),
+    known_blocks: Collection[str] = (),
 ) -> Called:
     """Execute a call and return its result. Refused calls, tool failures and timeouts become failed results.
 
     Args:
         bind: creates the tool with a given name, which adds its evidence to the given `ToolEvidence`.
-        shown: ids of blocks that the model has seen.
+        known_blocks: ids of blocks that the model has seen.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
-    evidence, began = ToolEvidence(shown=shown), time.perf_counter()
+    evidence, began = ToolEvidence(known_blocks=known_blocks), time.perf_counter()
     tool = bind(planned.call.name, evidence)
     try:
         async with asyncio.timeout(limit_s):

@@ -57,18 +57,18 @@ class SemanticSearch(Tool):
         return cls(binding.block_search(), urls, binding.evidence)
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
-        shown = self.evidence.shown
-        most = min(arguments.top_k + len(shown), MAX_TOP_K)
+        known_blocks = self.evidence.known_blocks
+        most = min(arguments.top_k + len(known_blocks), MAX_TOP_K)
         candidates = await self.blocks.search([arguments.query], most, arguments.filters)
-        hits = _up_to(candidates, shown, arguments.top_k)
+        hits = _up_to(candidates, known_blocks, arguments.top_k)
         self.evidence.hits.extend(hits)
         urls = await self.image_urls(hits) if self.image_urls else {}
         return search_results(hits, urls)
 
 
-def _up_to(hits: Sequence[Hit], shown: Collection[str], top_k: int) -> list[Hit]:
-    """Return the first hits, up to and including the `top_k`th that isn't in `shown`."""
-    new = [place for place, hit in enumerate(hits, 1) if hit.block_id not in shown]
+def _up_to(hits: Sequence[Hit], known_blocks: Collection[str], top_k: int) -> list[Hit]:
+    """Return the first hits, up to and including the `top_k`th that isn't in `known_blocks`."""
+    new = [place for place, hit in enumerate(hits, 1) if hit.block_id not in known_blocks]
     return list(hits[: new[top_k - 1]] if len(new) >= top_k else hits)
 
 

@@ -60,7 +60,7 @@ async def test_top_k_is_clamped_at_both_ends() -> None:
 
 async def test_a_search_returns_blocks_that_the_model_has_not_seen() -> None:
     index = ScriptedIndex([row(str(number), 100.0 - number) for number in range(6)])
-    evidence = ToolEvidence(shown={"0", "1", "3"})
+    evidence = ToolEvidence(known_blocks={"0", "1", "3"})
     result = await SemanticSearch(searching(index), evidence=evidence).execute(query="x", top_k=2)
     assert [hit["block_id"] for hit in result["results"]] == ["0", "1", "2", "3", "4"]
     assert [hit.block_id for hit in evidence.hits] == ["0", "1", "2", "3", "4"]

@@ -6,7 +6,7 @@ interface Size {
   height: number;
 }
 
-/** Sizes in pixels by path of the pictures that have been loaded: an answer shows them anew when it ends. */
+/** Sizes in pixels of loaded pictures, by path. An answer renders its pictures again when it ends. */
 const sizes = new Map<string, Size>();
 
 export function Picture({ path, alt, size: given }: { path: string; alt: string; size?: Size }) {
