@@ -88,7 +88,7 @@ _READING_ORDER = ("ordinal", "block_id")
 # If more than this share of the best hits is unreadable, search again, because blocks missing from the
 # rankings may be better.
 _MOST_LOST = 1 / 3
-# Number of blocks of a spreadsheet that rank by relevance. Not measured.
+# Number of blocks of a spreadsheet that keep their rank. Not measured.
 _MAX_ROW_BLOCKS = 3
 _NO_DOCUMENT = "-"  # no document has this id, so a filter on it matches nothing
 _RERANKER_SCORE = "@search.reranker_score"
@@ -281,12 +281,12 @@ class BlockSearch:
         if lost and lost >= _MOST_LOST * (len(hits) + lost):
             rankings = await self.rank_each(texts, first.filters, without=refused)
             hits, _, _ = await self._checked(rankings, most)
-        if lists := _crowding_lists(rankings, most):
-            others = await self.rank_each(texts, first.filters, without=refused | lists)
+        if crowding := _crowding_spreadsheets(rankings, top_k):
+            others = await self.rank_each(texts, first.filters, without=refused | crowding)
             hits, _, _ = await self._checked([*rankings, *others], most)
         if self._semantic_ranker and first.vector is not None:
             ranked = await semantically_ranked(self._index, first.text, first.vector, hits)
-            hits = tables_spread(ranked, first.named_ids)
+            hits = spreadsheets_last(ranked, first.named_ids)
         return hits[:top_k]
 
     async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
@@ -404,20 +404,18 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
     """
     named_ids = _named_by(rankings)
     if len(rankings) == 1:
-        return tables_spread(rankings[0].hits, named_ids)
+        return spreadsheets_last(rankings[0].hits, named_ids)
     best: dict[str, Hit] = {}
     for hit in (hit for ranking in rankings for hit in ranking.hits):
         if hit.block_id not in best or best[hit.block_id].score < hit.score:
             best[hit.block_id] = hit
     ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
-    return tables_spread([best[block_id] for block_id, _ in ranked], named_ids)
+    return spreadsheets_last([best[block_id] for block_id, _ in ranked], named_ids)
 
 
-def tables_spread(hits: Iterable[Hit], named_ids: Collection[str]) -> list[Hit]:
-    """Move all but the best blocks of each spreadsheet behind the other hits, unless the question names it.
-
-    Every block of a list with 150 rows contains words of most questions and would displace other documents.
-    Questions about the whole list are answered by queries.
+def spreadsheets_last(hits: Iterable[Hit], named_ids: Collection[str]) -> list[Hit]:
+    """Move all but the best blocks of each spreadsheet after the other hits, unless the question names it
+    (decision 0094).
 
     Args:
         named_ids: ids of documents that the question names.
@@ -426,26 +424,30 @@ def tables_spread(hits: Iterable[Hit], named_ids: Collection[str]) -> list[Hit]:
     first: list[Hit] = []
     later: list[Hit] = []
     for hit in hits:
-        counts[hit.doc_id] += _is_of_list(hit, named_ids)
+        counts[hit.doc_id] += _is_of_spreadsheet(hit, named_ids)
         (later if counts[hit.doc_id] > _MAX_ROW_BLOCKS else first).append(hit)
     return first + later
 
 
-def _is_of_list(hit: Hit, named_ids: Collection[str]) -> bool:
+def _is_of_spreadsheet(hit: Hit, named_ids: Collection[str]) -> bool:
     is_rows = hit.block_type == "text" and hit.filename.lower().endswith(TABLE_SUFFIXES)
     return is_rows and hit.doc_id not in named_ids
 
 
-def _crowding_lists(rankings: Sequence[Ranking], most: int) -> set[str]:
-    """Return the ids of spreadsheets that leave fewer than `most / 2` of the candidates to other documents.
-    Empty if all blocks that fit are candidates.
+def _crowding_spreadsheets(rankings: Sequence[Ranking], top_k: int) -> set[str]:
+    """Return the ids of spreadsheets that leave fewer than `top_k / 2` of the candidates to other documents.
+
+    Empty if every block of a match is a candidate, or if the search is limited to such spreadsheets.
     """
     named_ids = _named_by(rankings)
     hits = [hit for ranking in rankings for hit in ranking.hits]
-    others = {hit.block_id for hit in hits if not _is_of_list(hit, named_ids)}
-    if len(hits) < CANDIDATES or len(others) >= most / 2:
+    others = {hit.block_id for hit in hits if not _is_of_spreadsheet(hit, named_ids)}
+    if len(others) >= top_k / 2 or all(len(ranking.hits) < CANDIDATES for ranking in rankings):
         return set()
-    return {hit.doc_id for hit in hits if _is_of_list(hit, named_ids)}
+    crowding = {hit.doc_id for hit in hits if _is_of_spreadsheet(hit, named_ids)}
+    limit = rankings[0].filters.get("doc_id")
+    doc_ids = set(limit) if isinstance(limit, list | tuple) else {limit}
+    return set() if doc_ids <= crowding else crowding
 
 
 def _named_by(rankings: Iterable[Ranking]) -> set[str]:

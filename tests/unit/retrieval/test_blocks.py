@@ -8,7 +8,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.platform.errors import GroundworkError, InvalidQueryError, RateLimitError
 from shared.platform.language_models.models import CallLimits, Embedder
-from shared.platform.search import IndexRow, SearchPage, SearchRequest
+from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest
 from shared.retrieval.blocks import RANKER_PAUSE_S, BlockSearch, RankerPause, semantically_ranked
 from shared.retrieval.document_rows import DocumentRow
 from shared.retrieval.models import Hit
@@ -246,32 +246,45 @@ async def test_blocks_of_a_named_document_come_first_with_the_score_they_have() 
     assert hits[0].score < hits[1].score
 
 
-async def test_a_long_list_leaves_room_for_other_documents() -> None:
+async def test_a_spreadsheet_leaves_room_for_other_documents() -> None:
     tickets = [row(f"t{number}", 50.0 - number, doc_id="t", filename="Tickets.CSV") for number in range(8)]
     policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
     hits = await searching(ScriptedIndex([*tickets, policy])).search(["Hull"], 5, {})
     assert [hit.block_id for hit in hits] == ["t0", "t1", "t2", "p", "t3"]
 
 
-async def test_lists_that_take_all_candidates_are_left_out_of_a_second_search() -> None:
+TICKETS = [row(f"t{number}", 60.0 - number, doc_id="t", filename="t.csv") for number in range(50)]
+
+
+async def test_spreadsheets_that_take_all_candidates_are_left_out_of_a_second_search() -> None:
     class CrowdedIndex(ScriptedIndex):
         async def search(self, request: SearchRequest) -> SearchPage:
             page = await super().search(request)
-            rows = [row("p", 1.0, doc_id="p", filename="policy.pdf")]
-            return (
-                SearchPage(rows=tuple(rows)) if "not search.in(doc_id, 't'" in str(request.filter) else page
-            )
+            policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
+            return SearchPage(rows=(policy,)) if "not search.in(doc_id, 't'" in str(request.filter) else page
 
-    tickets = [row(f"t{number}", 60.0 - number, doc_id="t", filename="t.csv") for number in range(50)]
-    index = CrowdedIndex(tickets)
-    hits = await searching(index).search(["Hull"], 5, {})
+    hits = await searching(CrowdedIndex(TICKETS)).search(["Hull"], 5, {})
     assert {hit.block_id for hit in hits[:4]} == {"t0", "t1", "t2", "p"}
-    few = ScriptedIndex(tickets[:20])
-    await searching(few).search(["Hull"], 5, {})
-    assert not any("not search.in" in str(request.filter) for request in few.requests)
 
 
-async def test_a_list_that_the_question_names_keeps_its_places() -> None:
+@pytest.mark.parametrize(
+    ("rows", "queries", "filters"),
+    [
+        (TICKETS[:20], ["Hull", "harbour", "dock"], {}),
+        (TICKETS, ["Hull"], {"doc_id": "t"}),
+        (TICKETS, ["Hull"], {"doc_id": ("t",)}),
+    ],
+)
+async def test_spreadsheets_are_searched_once_if_nothing_else_can_match(
+    rows: Sequence[IndexRow], queries: Sequence[str], filters: Filters
+) -> None:
+    index = ScriptedIndex(rows)
+    hits = await searching(index).search(queries, 5, filters)
+    assert len(hits) == 5
+    assert not any("not search.in" in str(request.filter) for request in index.requests)
+
+
+async def test_a_spreadsheet_that_the_question_names_keeps_its_ranks() -> None:
     tickets = [row(f"t{number}", 50.0 - number, doc_id="named", filename="t.csv") for number in range(5)]
     policy = row("p", 1.0, doc_id="p", filename="policy.pdf")
     index = ScriptedIndex([*tickets, policy])
