@@ -176,7 +176,7 @@ class ModelObject(Model):
     object: Literal["model"] = Field(default="model", description="Object type, always `model`.")
     created: int = Field(default=0, description="Always 0.")
     owned_by: Literal["groundwork"] = Field(default="groundwork", description="Always `groundwork`.")
-    description: str = Field(description="What the model or agent does.")
+    description: str = Field(description="Purpose of the model or agent.")
 
 
 class ModelList(Model):

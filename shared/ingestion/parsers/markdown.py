@@ -82,11 +82,11 @@ class _Reader:
                 yield Element(kind="table", text=table_lines(rows))
                 rows = []
             elif token.type in ("inline", "html_block"):
-                text = self._visible_text(token)
+                visible = self._visible_text(token)
                 if rows:
-                    rows[-1].append(escape_cell(text))
-                elif text:
-                    yield _leaf(opening, text, lists)
+                    rows[-1].append(escape_cell(visible))
+                elif visible:
+                    yield _leaf(opening, visible, lists)
             elif token.type in ("fence", "code_block") and token.content.strip():
                 yield Element(kind="code", text=token.content.rstrip("\n"))
 

@@ -37,13 +37,18 @@ def _png(width: int, height: int) -> bytes:
     return file.getvalue()
 
 
+def _open_citation(page: Page) -> None:
+    """Ask a question and open the first source of its answer."""
+    ask(page, FACT)
+    answered(page)
+    page.click(".markdown .chip >> nth=0")
+
+
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: int) -> None:
     with opened(browser, stack.base_url, width=width) as watched:
         page = watched.page
-        ask(page, FACT)
-        answered(page)
-        page.click(".markdown .chip >> nth=0")
+        _open_citation(page)
         page.wait_for_selector(".page-picture .mark")
         picture = page.locator(".page-picture")
         mark = page.locator(".page-picture .mark").first
@@ -77,9 +82,7 @@ def test_the_zoom_buttons_stay_while_a_page_is_scrolled(
 ) -> None:
     with opened(browser, stack.base_url, width=width) as watched:
         page = watched.page
-        ask(page, FACT)
-        answered(page)
-        page.click(".markdown .chip >> nth=0")
+        _open_citation(page)
         page.click("[aria-label='Full width']")
         page.wait_for_selector(".page-picture .mark")
         for _ in range(3):
@@ -115,8 +118,8 @@ FIGURES = "**/api/documents/*/figures/*"
 
 def _hold_figures(page: Page) -> Callable[[], None]:
     """Hold the requests for figures, and return a function that lets them and all later ones through."""
-    held: list[Route] = []
-    pass_on: Callable[[Route], None] = held.append
+    routes: list[Route] = []
+    pass_on: Callable[[Route], None] = routes.append
 
     def on_request(route: Route) -> None:
         pass_on(route)
@@ -124,7 +127,7 @@ def _hold_figures(page: Page) -> Callable[[], None]:
     def release() -> None:
         nonlocal pass_on
         pass_on = Route.continue_
-        for route in held:
+        for route in routes:
             route.continue_()
 
     page.route(FIGURES, on_request)

@@ -277,11 +277,11 @@ def test_names_of_blocks_have_one_length() -> None:
 
 
 def test_hints_are_sent_after_their_table_and_both_become_ready(home: Path) -> None:
-    sent: list[str] = []
+    uploads: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.method == "POST":
-            sent.append("hints" if b"sales.csv.tables.yaml" in request.read() else "table")
+            uploads.append("hints" if b"sales.csv.tables.yaml" in request.read() else "table")
             return httpx.Response(202, json={"doc_id": "d1"})
         if request.url.path == "/api/documents/d1":
             return httpx.Response(200, json={"status": "ready", "history": []})
@@ -292,5 +292,5 @@ def test_hints_are_sent_after_their_table_and_both_become_ready(home: Path) -> N
     read = ReadTerminal(as_json=True)
     words = ("upload", str(home / "sales.csv.tables.yaml"), str(home / "sales.csv"))
     assert run(ScriptedApi(answer=answer), read, *words) == 0
-    assert sent == ["table", "hints"]
+    assert uploads == ["table", "hints"]
     assert read.out.getvalue().count('"ready"') == 2

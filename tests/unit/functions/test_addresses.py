@@ -142,7 +142,7 @@ PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/pump.p
 
 
 @pytest.mark.parametrize(
-    ("parameters", "named"),
+    ("parameters", "field"),
     [
         ({"n": 2}, "n: "),
         ({"response_format": {"type": "json_object"}}, "response_format"),
@@ -152,12 +152,12 @@ PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/pump.p
     ],
 )
 async def test_openai_parameters_that_cannot_be_honoured_are_refused(
-    anna: httpx.AsyncClient, parameters: dict[str, Any], named: str
+    anna: httpx.AsyncClient, parameters: dict[str, Any], field: str
 ) -> None:
     answer = await anna.post("/v1/chat/completions", json={**COMPLETION, **parameters})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "InvalidRequestError")
-    assert named in error["message"]
+    assert field in error["message"]
 
 
 def test_openai_parameters_without_effect_are_accepted() -> None:

@@ -278,7 +278,7 @@ async def test_hints_are_stored_beside_their_table_and_become_part_of_it(
     catalog = await get_catalog(services.blobs, state.folder)
     assert catalog is not None
     assert catalog.tables[0].description == "Sales by region"
-    # The same hints again change nothing.
+    # Sending the same hints again changes nothing.
     await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
     assert await durable.run() == []
 
