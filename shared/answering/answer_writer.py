@@ -12,6 +12,7 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation, TableResult
 from shared.evidence.repairs import FailedQuotation
+from shared.evidence.source_numbers import unsourced_statements
 from shared.evidence.tags import CiteTag, FigureTag, GapTag
 from shared.evidence.text import has_mark, last_claim, whole_sentences
 from shared.runs.models import RunAnswer
@@ -219,7 +220,23 @@ class AnswerWriter:
             self._mark_if_unproved(self.draft.text[self._judged_chars :])
         self.draft.show_figures()
         unproved = ", ".join(f"[{citation.n}]" for citation in self.book.citations if not citation.quote)
-        remark = self.words.unproved.format(unproved) if unproved else ""
-        for note in (remark, *notes) if self.draft.text.strip() else ():
+        unsourced = self._unsourced_numbers() if self.needs_proof else ""
+        remarks = (
+            self.words.unproved.format(unproved) if unproved else "",
+            self.words.unsourced.format(unsourced) if unsourced else "",
+        )
+        for note in (*remarks, *notes) if self.draft.text.strip() else ():
             if note:
                 self.draft.add_paragraph(note)
+
+    def _unsourced_numbers(self) -> str:
+        """Return the numbers that their cited documents don't contain, as in `15,800 [2]; 31, 2026 [3]`."""
+        checked = self.numbers
+        question = checked.others[0] if checked.others else ""
+        statements = unsourced_statements(
+            self.draft.text, self.book, question, checked.language, checked.today
+        )
+        return "; ".join(
+            f"{', '.join(numbers)} {''.join(f'[{n}]' for n in citations)}"
+            for numbers, citations in statements
+        )

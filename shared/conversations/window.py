@@ -32,7 +32,7 @@ _REMARK = re.compile(
     "|".join(
         r"\s*" + re.escape(remark.strip()).replace(re.escape("{}"), r"[^\n]*?")
         for words in (ENGLISH, GERMAN, OTHER_LANGUAGE)
-        for remark in (words.unsupported, words.unproved, words.note)
+        for remark in (words.unsupported, words.unproved, words.unsourced, words.note)
     )
 )
 _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")

@@ -1,6 +1,6 @@
 """Creates the numbered citations of an answer and the markers that refer to them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from urllib.parse import urlencode
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from shared.evidence.alignment import OMISSION, Alignment, Block, align
 from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url, source_address
-from shared.evidence.metadata_proof import prove_metadata
+from shared.evidence.metadata_proof import metadata_text, prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.number_format import cell_text
 from shared.evidence.untrusted_text import as_seen, markdown_name, one_line
@@ -173,6 +173,18 @@ class CitationBook:
         of_document = (hit for hit in self.hits if hit.doc_id == citation.doc_id and not _is_image(hit))
         self.citations[n - 1] = self._find(quote, of_document, n) or citation
         return self.citations[n - 1]
+
+    def source_texts(self, doc_id: str) -> Iterator[str]:
+        """Yield all texts of a document or web page that belong to the evidence, with its metadata."""
+        for hit in self.hits:
+            if hit.doc_id == doc_id:
+                page_number = "" if hit.page_number is None else str(hit.page_number)
+                yield from (hit.filename, page_number, hit.heading_path, hit.content, hit.image_caption or "")
+        if record := self.records.get(doc_id):
+            yield metadata_text(record)
+        for page in self.pages:
+            if page.doc_id == doc_id:
+                yield from (page.final_url, page.title, page.published_at or "", page.text)
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
         """Return a citation of the first block in `hits` that contains the quotation, or None if no block

@@ -12,6 +12,7 @@ class Messages:
 
     unsupported: str
     unproved: str
+    unsourced: str
     withheld: str
     withdrawn: str
     no_answer: str
@@ -62,6 +63,7 @@ class Messages:
 ENGLISH = Messages(
     unsupported=" *(without proof from the documents)*",
     unproved="*(Not verified, because the quotation was not found word for word: {})*",
+    unsourced="*(Calculated, or not found in the cited documents: {})*",
     withheld="*(A sentence was left out because the calculation does not give its numbers.)*",
     withdrawn="You no longer have access to the tables that this answer was calculated from.",
     no_answer="The documents don't answer this. What's missing: {}.",
@@ -101,6 +103,7 @@ ENGLISH = Messages(
 GERMAN = Messages(
     unsupported=" *(ohne Beleg aus den Dokumenten)*",
     unproved="*(Nicht bestätigt, weil das Zitat nicht wörtlich gefunden wurde: {})*",
+    unsourced="*(Berechnet oder in den zitierten Dokumenten nicht gefunden: {})*",
     withheld="*(Ein Satz wurde weggelassen, weil die Berechnung seine Zahlen nicht ergibt.)*",
     withdrawn="Sie haben keinen Zugriff mehr auf die Tabellen, aus denen diese Antwort berechnet wurde.",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
@@ -139,7 +142,14 @@ GERMAN = Messages(
 )
 
 
-OTHER_LANGUAGE = replace(ENGLISH, unsupported=" *(?)*", unproved="*(?: {})*", withheld="*(…)*", note="*(…)*")
+OTHER_LANGUAGE = replace(
+    ENGLISH,
+    unsupported=" *(?)*",
+    unproved="*(?: {})*",
+    unsourced="*(?: {})*",
+    withheld="*(…)*",
+    note="*(…)*",
+)
 _WITH_SENTENCES = {"": ENGLISH, "und": ENGLISH, "en": ENGLISH, "de": GERMAN}
 
 

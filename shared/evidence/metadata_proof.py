@@ -42,6 +42,11 @@ def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
     return "; ".join(statements) or None
 
 
+def metadata_text(record: DocumentRecord) -> str:
+    """Return the known metadata of a document, one field on each line."""
+    return "\n".join(f"{name}: {value}" for name, value in _values(record).items())
+
+
 def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """Yield the name of each metadata field that `rest` starts with, and the length in characters of its
     label and value.

@@ -63,6 +63,8 @@ def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:
 # texts.
 _MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"
 _MARKS = re.compile(_MARK)
+_MARKS_IN_ROW = re.compile(rf"(?:[^\S\n]*{_MARK})+")
+_NUMBER_OF_MARK = re.compile(r"\)\[(\d{1,3})\]")
 _MARKS_BEHIND = re.compile(rf"(?:[^\S\n]*{_MARK})+[.!?]?")
 _ENDS_AT_MARK = re.compile(r"(?<=\))\[\d{1,3}\][.!?]?(?=\s*\Z|[^\S\n]*\n|\s+[\"'“‘„«*]?[A-ZÀ-ÖØ-ÞĀ-Ž])")
 _HEADING_AT_END = re.compile(r"(?:\A|\n)#{1,6} [^\n]*\Z")
@@ -77,6 +79,17 @@ def has_mark(text: str) -> bool:
 def without_marks(text: str) -> str:
     """Remove citation marks such as `(Source: manual.pdf)[1]` from a text."""
     return _MARKS.sub("", text)
+
+
+def cited_statements(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield each statement of an answer that has citation marks, with the numbers of its citations. A
+    statement begins after the marks of the previous one, or on a new line.
+    """
+    for line in text.splitlines():
+        start = 0
+        for marks in _MARKS_IN_ROW.finditer(line):
+            yield line[start : marks.start()], tuple(map(int, _NUMBER_OF_MARK.findall(marks[0])))
+            start = marks.end()
 
 
 def whole_sentences(text: str) -> str:

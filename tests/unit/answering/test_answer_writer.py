@@ -146,6 +146,36 @@ async def test_what_cannot_be_repaired_is_named_at_the_end_and_announced_as_not_
         ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "remark"),
+    [
+        ("On page 3 of m.pdf, the pump runs at 15 bar.", ""),
+        ("It runs at 16 bar, 10 % more than 14.5 bar.", "16, 10 %, 14.5 [1]"),
+        ("1. It runs at 17 bar.", "17 [1]"),
+    ],
+)
+async def test_numbers_that_the_cited_document_lacks_are_named_at_the_end(
+    statement: str, remark: str
+) -> None:
+    for size in (1, 1000):
+        text = f'{statement} <cite doc_id="d1" quote="The pump runs at 15 bar."/>'
+        writer, events = await write(text, RepairingModel(None), size)
+        note = f"\n\n{ENGLISH.unsourced.format(remark)}" if remark else ""
+        assert writer.draft.text == streamed(events) == f"{statement} (Source: m.pdf, S. 3)[1]{note}"
+        assert writer.unsupported_claims == 0
+
+
+async def test_numbers_beside_an_unproved_quotation_or_a_picture_are_not_compared() -> None:
+    unproved = 'It runs at 16 bar. <cite doc_id="d1" quote="The pump runs at 16 bar."/>'
+    writer, _ = await write(unproved, RepairingModel(None))
+    assert writer.draft.text.endswith(NOT_PROVED)
+    figure = picture()
+    drawn = f'The head is 16 m. <cite doc_id="{figure.doc_id}" quote="{figure.image_caption}"/>'
+    writer, _ = await write(drawn, RepairingModel(None), hits=(HIT, figure))
+    assert "16" in writer.draft.text
+    assert writer.draft.text.endswith("[1]")
+
+
 async def test_a_quotation_of_an_unknown_document_is_marked_at_once() -> None:
     model = RepairingModel(None)
     writer, _ = await write('X <cite doc_id="d9" quote="nowhere"/>', model)
@@ -232,8 +262,8 @@ MARK = "(Source: m.pdf, S. 3)[1]"
         (f"A {PLACED} goes on. {CITED}\nB", f"A  goes on. {MARK}\n\n{SHOWN}\n\nB"),
         (f"A {CITED} {PLACED}", f"A {MARK} \n\n{SHOWN}"),
         (
-            f"| a | b |\n|---|---|\n| 1 {PLACED} | 2 {CITED} |\n| 3 | 4 |\n\nB",
-            f"| a | b |\n|---|---|\n| 1  | 2 {MARK} |\n| 3 | 4 |\n\n{SHOWN}\n\nB",
+            f"| a | b |\n|---|---|\n| x {PLACED} | y {CITED} |\n| z | w |\n\nB",
+            f"| a | b |\n|---|---|\n| x  | y {MARK} |\n| z | w |\n\n{SHOWN}\n\nB",
         ),
         (f"A {CITED}\n```\nx {PLACED}\ny\n```\nB\n", f"A {MARK}\n```\nx \ny\n```\nB\n\n{SHOWN}\n\n"),
         (f"A {CITED}\n```\nx {PLACED}", f"A {MARK}\n```\nx \n```\n\n{SHOWN}"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.evidence.text import last_claim, split_sentences, split_words, whole_sentences
+from shared.evidence.text import cited_statements, last_claim, split_sentences, split_words, whole_sentences
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,15 @@ TABLE = "Intro.\n\n| a | b |\n|---|---|\n| x | 9 bar"
 )
 def test_the_claim_is_the_whole_line_or_the_row_with_its_header(text: str, claim: str) -> None:
     assert last_claim(text) == claim
+
+
+def test_statements_are_read_with_the_numbers_of_their_citations() -> None:
+    text = (
+        "Nothing cites this.\nIt weighs 312 kg. (Source: a (b).pdf, S. 3)[1] (Source: c.md)[12], and 5 m "
+        "(Source: d.vtt, [01:23](/x#t=83))[2].\n\n| 9 (Source: a.pdf)[1] | 8 |\n"
+    )
+    assert list(cited_statements(text)) == [
+        ("It weighs 312 kg.", (1, 12)),
+        (", and 5 m", (2,)),
+        ("| 9", (1,)),
+    ]
