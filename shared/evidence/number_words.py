@@ -23,7 +23,7 @@ _SCALES = {
 }
 """Names of powers of ten, in any language."""
 _SCANDINAVIAN = {
-    3: "tusen, tusind, tusinde, tkr",
+    3: "tusen, tusental, tusind, tusinde, tkr",
     6: "miljon, miljoner, million, millioner, mnkr, mkr",
     9: "miljard, miljarder, milliard, milliarder, mdr, mia, mdkr",
     12: "biljon, biljoner, billion, billioner",
@@ -49,22 +49,38 @@ _MORE_SCALES = {
         9: "mil milhões, milhares de milhões, bilhão, bilhões",
         12: "trilhão, trilhões, bilião, biliões",
     },
-    "nl": {3: "duizend", 6: "miljoen, mln", 9: "miljard, mld", 12: "biljoen"},
+    "nl": {
+        3: "duizend, duizenden",
+        6: "miljoen, miljoenen, mln",
+        9: "miljard, miljarden, mld",
+        12: "biljoen",
+    },
     "pl": {
-        3: "tys, tysiąc, tysiące, tysięcy",
-        6: "mln, milion, miliony, milionów",
-        9: "mld, miliard, miliardy, miliardów",
+        3: "tys, tysiąc, tysiące, tysięcy, tysiącach",
+        6: "mln, milion, miliony, milionów, milionach",
+        9: "mld, miliard, miliardy, miliardów, miliardach",
         12: "bln, bilion, biliony, bilionów",
     },
     **dict.fromkeys(("sv", "da", "nb", "nn", "no"), _SCANDINAVIAN),
 }
 """The same in the language of an answer, by ISO 639-1 code. They override those of `_SCALES`."""
-_AMBIGUOUS = frozenset("bln billion billions md mdr mds mia mil mila miles mille".split())
+AMBIGUOUS_SCALES = frozenset("bln billion billions md mdr mds mia mil mila miles mille".split())
 """Words that mean something else in other languages, such as "miles" in English."""
 
-_CURRENCY = r"[€$£]|euros?|eur|us\$|usd|gbp|chf|sek|nok|dkk|kr|pln|zł"
-# Notations of a thousand in labels: TEUR, T€, "in 1.000 EUR", $'000.
-_THOUSANDS = rf"t\s?(?:{_CURRENCY})|1[.,'’\s]?000\s?(?:{_CURRENCY})|(?:{_CURRENCY})\s?['’]?000s?|['’]000s?"
+CURRENCY = r"[€$£]|euros?|eur|us\$|usd|gbp|chf|sek|nok|dkk|kr|pln|zł"
+"""Matches signs and codes of currencies, in lower case."""
+# Notations of a thousand in labels: TEUR, T€, "in 1.000 EUR", "x € 1.000", $'000.
+_THOUSANDS = (
+    rf"t\s?(?:{CURRENCY})|1[.,'’\s]?000\s?(?:{CURRENCY})|(?:{CURRENCY})[\s/]?(?:1[.,]|['’])?000s?|['’]000s?"
+)
+
+SCALE_NAMES = frozenset(
+    name
+    for scales in (_SCALES, *_MORE_SCALES.values())
+    for names in scales.values()
+    for name in names.split(", ")
+)
+"""Names of powers of ten in all languages."""
 
 _PERIOD_NOUN = (
     r"quarters?|months?|weeks?|days?|years?|half|halves|decades?"
@@ -174,7 +190,9 @@ def words_of(language: str) -> LanguageWords:
     code = language[:2].casefold()
     scales = {**_by_name(_SCALES), **_by_name(_MORE_SCALES.get(code, {}))}
     others = (_by_name(more) for more in _MORE_SCALES.values())
-    labels = {(name, power) for more in others for name, power in more.items() if name not in _AMBIGUOUS}
+    labels = {
+        (name, power) for more in others for name, power in more.items() if name not in AMBIGUOUS_SCALES
+    }
     labels |= {*_by_name(_SCALES).items(), *scales.items()}
     more = _MORE_DECREASES.get(code)
     return LanguageWords(
@@ -208,7 +226,7 @@ def _number(scale: str) -> re.Pattern[str]:
 
 
 def _label(power: int, names: Collection[str]) -> re.Pattern[str]:
-    pattern = rf"(?:{_CURRENCY})?(?:{_alternatives(names)})(?:{_CURRENCY})?"
+    pattern = rf"(?:{CURRENCY})?(?:{_alternatives(names)})(?:{CURRENCY})?"
     if power == 3:
         pattern = f"{pattern}|{_THOUSANDS}"
     return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", re.IGNORECASE)

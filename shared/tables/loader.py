@@ -8,16 +8,15 @@ all columns are known, so memory use doesn't grow with the file.
 Only the first rows of a large table become passages; SQL reads all of them.
 """
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.platform.errors import BadDocumentError
 from shared.tables.cell_values import ColumnReader, Decimals, Value, is_number
+from shared.tables.headers import continues_header, header_unit, join_header
 from shared.tables.hints import with_hints
 from shared.tables.models import (
     CATALOG,
@@ -31,6 +30,7 @@ from shared.tables.models import (
     identifier,
 )
 from shared.tables.totals import TotalRows
+from shared.tables.units import is_unit, split_unit
 
 # Maximum number of tables per document. Each adds a block to the index.
 MAX_TABLES = 50
@@ -43,13 +43,6 @@ _SAMPLES = 5
 _BATCH = 1000
 _MAX_LEFT_OUT = 200  # total rows listed on the card; further totals are left out without being listed
 _ADDITIVE = ("integer", "number", "money")
-# Matches a unit line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".
-_UNIT = re.compile(
-    r"[(\[]?(?:[\w ]{0,40}\b)?(?:in|en)\s(?:(?:US|of|and|except|per|share|amounts|dollars?|euros?"
-    r"|thousands?|millions?|billions?|tausend|tsd\.?|mio\.?|millionen|mrd\.?|milliarden|t€|teur|eur|usd|gbp|chf"
-    r"|[€$£%,-])\s?)+[)\]]?:?",
-    re.IGNORECASE,
-)
 MAX_TABLE_CHARS = 64_000_000  # loading a table needs three times as much disk space
 MAX_TEXT_CHARS = 2_000_000  # per document, from rows that become passages; about 2,000 blocks, unmeasured
 
@@ -169,7 +162,8 @@ class _SheetReader:
         self._sheet = sheet
         self._connect = connect
         self._unit = ""
-        self._header: Sequence[str] | None = None  # first row of a possible table
+        self._header: Sequence[str] | None = None  # labels of a possible table
+        self._header_rows = 0
         self._pending: _Pending | None = None
         self._after_blank = False
 
@@ -202,48 +196,23 @@ class _SheetReader:
         return filled == 1 or (self._pending.has_numbers and self._is_header(row))
 
     def _before_table(self, line: int, row: Sequence[str], filled: int) -> None:
-        if self._header is None:
-            if filled > 1:
-                self._header = row
-            else:
-                line_text = next(" ".join(cell.split()) for cell in row if cell.strip())[:_MAX_LABEL_CHARS]
-                if _UNIT.fullmatch(line_text):
-                    self._unit = line_text.strip("()[] ")
-                else:
-                    self.title, self._unit = line_text, ""
-            return
-        header, self._header = self._header, None
-        is_below = continues_header(header, row)
-        labels = join_header(header, row) if is_below else header
-        self._pending = _Pending(self._connect(), self._sheet, self.title, labels, self._unit)
-        self.has_gaps = False
-        if not is_below:
+        if filled == 1 and (self._header is None or is_unit(row[0])):
+            line_text = next(" ".join(cell.split()) for cell in row if cell.strip())[:_MAX_LABEL_CHARS]
+            title, self._unit = split_unit(line_text)
+            self.title = title or self.title
+        elif self._header is None:
+            self._header, self._header_rows = row, 1
+        elif continues_header(self._header, row, self._header_rows):
+            self._header, self._header_rows = join_header(self._header, row), self._header_rows + 1
+        else:
+            unit = self._unit or header_unit(self._header)
+            self._pending = _Pending(self._connect(), self._sheet, self.title, self._header, unit)
+            self._header, self.has_gaps = None, False
             self._pending.add(line, row)
 
     @staticmethod
     def _is_header(row: Sequence[str]) -> bool:
         return not any(is_number(cell) for cell in row if cell.strip())
-
-
-def continues_header(header: Sequence[str], row: Sequence[str]) -> bool:
-    """Return whether a row is the second line of a header, with names below the empty cells of the first
-    line.
-    """
-    pairs = list(zip_longest(header, row, fillvalue=""))
-    gaps = [below for above, below in pairs if not above.strip()]
-    inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
-    return inner and not any(is_number(cell) and len(cell.strip()) != 4 for cell in row if cell.strip())
-
-
-def join_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
-    """Return one label per column for a header of two lines. A merged cell's text is repeated for each column
-    below it.
-    """
-    labels, above = [], ""
-    for upper, lower in zip_longest(header, below, fillvalue=""):
-        above = upper.strip() or (above if lower.strip() else "")
-        labels.append(" ".join(filter(None, (above, lower.strip()))))
-    return labels
 
 
 @dataclass

@@ -25,7 +25,7 @@ from shared.documents.models import Element, ElementKind, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office import drawn_elements, open_office, title_and_author
-from shared.ingestion.parsers.tables import Repeats, markdown_table
+from shared.ingestion.parsers.tables import Repeats, merged_table_elements
 from shared.ingestion.parsers.text import folded_lines
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -182,8 +182,7 @@ class _Body:
         if len(cells) == 1 and len(cells[0]) == 1:
             yield from self._blocks(cells[0][0])
             return
-        if text := markdown_table(self._rows(cells)):
-            yield Element(kind="table", text=text)
+        yield from merged_table_elements(self._rows(cells))
 
     def _rows(self, rows: list[list[Any]]) -> Iterator[list[str]]:
         """Yield each row's cell texts. The text of a merged cell is repeated in every position that it

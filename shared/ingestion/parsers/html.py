@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, embedded_figures
-from shared.ingestion.parsers.tables import Repeats, table_elements
+from shared.ingestion.parsers.tables import Repeats, merged_table_elements
 from shared.ingestion.parsers.text import folded_lines, meaningful_author, meaningful_title, read_text
 
 _NEVER_SHOWN = frozenset(
@@ -345,7 +345,7 @@ class _Walk:
         if caption is not None:
             self._running.append(_inline_text(caption))
         self._end_block()
-        self.elements += table_elements(_table_rows(table, self._repeats))
+        self.elements += merged_table_elements(_table_rows(table, self._repeats))
 
     def _picture(self, image: LexborNode) -> None:
         """Add a picture that is embedded as a data URL. Other URLs are never fetched."""

@@ -19,7 +19,7 @@ from shared.ingestion.parsers.image import parse_image
 from shared.ingestion.parsers.pdf import document_author, document_title, open_pdf
 from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import render
-from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.tables import merged_table_elements
 
 # The resolution of the built-in PDF parser.
 _DPI = 150
@@ -96,7 +96,7 @@ def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, context: ParseConte
     """
     for piece in pieces:
         if piece.kind == "table":
-            yield from table_elements(piece.rows, piece.page_number)
+            yield from merged_table_elements(piece.rows, piece.page_number)
         elif piece.kind == "figure":
             yield from _figure(piece, cut, context)
         elif piece.kind == "paragraph":

@@ -13,6 +13,7 @@ from operator import neg
 from shared.ingestion.parsers.pdf_content import PageContent, Rule, Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
+from shared.tables.headers import merged_header
 
 # Maximum number of rules on a page. A page with more contains a drawing, which would take too long to
 # analyse.
@@ -226,17 +227,23 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
     `lines` are the lines of each cell. If all cells of a row have the same number of lines, and one cell has
     numbers, each line becomes a row, because the rules between rows are missing.
 
-    A cell across rows is repeated in each row. A cell across columns is only repeated in the header. Columns
-    of currency and percent signs are joined to their numbers.
+    A cell across rows is repeated in each row. A cell across columns is only repeated in the header, whose
+    rows are joined. Columns of currency and percent signs are joined to their numbers.
     """
     texts = {box: " ".join(table) for box, table in lines.items()}
-    header = [texts[box] for box in grid.cells[0]]
-    if not _could_be_header(header) or not _is_table(grid, texts):
+    if not _could_be_header([texts[box] for box in grid.cells[0]]) or not _is_table(grid, texts):
         return None
-    body = [row for boxes in grid.cells[1:] for row in _body_rows(boxes, lines)]
+    header_rows = [[texts[box] for box in row] for row in grid.cells]
+    header, row_count = merged_header(header_rows)
+    body = [row for boxes in grid.cells[row_count:] for row in _body_rows(boxes, lines)]
     rows = [header, *(row for row in body if any(row))]
     _join_signs(rows)
-    used = [column for column in range(len(header)) if _is_used(rows, column)]
+    used = [
+        column
+        for column in range(len(header))
+        if any(row[column] for row in rows[1:])
+        or any(_has_own_name(row, column) for row in header_rows[:row_count])
+    ]
     table = tuple(tuple(row[column] for column in used) for row in rows)
     full = sum(sum(map(bool, row)) > 1 for row in table[1:])
     return table if len(used) > 1 and full > _MIN_FULL_ROWS * (len(table) - 1) else None
@@ -310,11 +317,10 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
                 row[column] = ""
 
 
-def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has any text, apart from a header that also spans a neighbouring column."""
-    if any(row[column] for row in rows[1:]):
-        return True
-    header = rows[0]
+def _has_own_name(header: Sequence[str], column: int) -> bool:
+    """Return whether a row of the header names a column with a cell that doesn't also span a neighbouring
+    column.
+    """
     neighbours = (header[max(column - 1, 0)], header[min(column + 1, len(header) - 1)])
     return bool(header[column]) and header[column] not in neighbours
 

@@ -21,7 +21,7 @@ from shared.ingestion.parsers.office import (
     open_office,
     title_and_author,
 )
-from shared.ingestion.parsers.tables import Repeats, table_elements
+from shared.ingestion.parsers.tables import Repeats, merged_table_elements
 
 # Number of horizontal bands per slide. Shapes whose top edges are in the same band form a row.
 _BANDS = 20
@@ -92,7 +92,7 @@ class _Slide:
             for member in self._in_reading_order(shape.shapes):
                 yield from self._shape(member)
         elif getattr(shape, "has_table", False):
-            yield from table_elements(_rows(shape.table), self.number)
+            yield from merged_table_elements(_rows(shape.table), self.number)
         elif shape.has_text_frame:
             yield from self._texts(shape)
         # Skip groups, because each member of a group is visited separately.

@@ -4,7 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
@@ -12,6 +12,7 @@ from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.ocr import Rows
 from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
+from shared.tables.headers import MAX_HEADER_ROWS, is_table_title, merged_header
 
 # Maximum number of rows per element. Longer tables are split, which limits the size of strings.
 MAX_ROWS = 1000
@@ -20,6 +21,8 @@ _MAX_PART_CELLS = 100_000
 # Maximum number of characters that merged cells may repeat per document. An ordinary merged header cell
 # repeats hundreds.
 _MAX_REPEATED_CHARS = 1_000_000
+# Minimum number of rows of a table whose first row is its title.
+_MIN_TITLED_ROWS = 3
 # Length of the separator between two cells.
 _CELL_CHARS = 3
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
@@ -64,6 +67,19 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
             part, is_first, cells = [part[0]], False, len(part[0])
     if len(part) > 1 or (part and is_first):
         yield Element(kind="table", text=markdown_table(part), page_number=page_number)
+
+
+def merged_table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
+    """Yield the elements of a table in which merged cells repeat their text: its title, if its first row is a
+    single cell, and the table with the rows of its header joined.
+    """
+    filled = (row for row in rows if any(cell.strip() for cell in row))
+    start = list(islice(filled, MAX_HEADER_ROWS + 2))
+    if len(start) >= _MIN_TITLED_ROWS and is_table_title(*start[:2]):
+        yield Element(kind="paragraph", text=" ".join(start[0][0].split()), page_number=page_number)
+        start = start[1:]
+    header, row_count = merged_header(start) if start else ([], 0)
+    yield from table_elements(chain([header], start[row_count:], filled), page_number)
 
 
 def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:

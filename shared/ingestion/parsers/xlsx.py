@@ -22,7 +22,8 @@ from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
-from shared.tables.loader import TableFile, continues_header, join_header
+from shared.tables.headers import continues_header, join_header
+from shared.tables.loader import TableFile
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
@@ -128,7 +129,7 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
                 continue
             yield from _paragraphs(titles, page_number)
             goes_on = not titles and _fits_header(header, row)
-            first = [header, row] if goes_on else _with_one_header(row, next(rest, None))
+            first = [header, row] if goes_on else _with_one_header(row, rest)
             header = first[0]
             yield from table_elements(chain(first, rest), page_number)
             break
@@ -136,13 +137,16 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
             yield from _paragraphs(titles, page_number)
 
 
-def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
-    """Return the header and the first row of a table. If the row below continues the header, return both
-    merged into one row.
+def _with_one_header(row: Sequence[str], rows: Iterator[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the header and the first row of a table, whose first row is `row`. Further lines of the header,
+    taken from `rows`, are joined to it.
     """
-    if below is None:
-        return [row]
-    return [join_header(row, below)] if continues_header(row, below) else [row, below]
+    header, row_count = row, 1
+    for below in rows:
+        if not continues_header(header, below, row_count):
+            return [header, below]
+        header, row_count = join_header(header, below), row_count + 1
+    return [header]
 
 
 def _fits_header(header: Sequence[str], row: Sequence[str]) -> bool:

@@ -100,6 +100,24 @@ def test_merged_cells_stand_in_every_place_they_cover(parse: Parse) -> None:
     ]
 
 
+def test_merged_cells_of_the_header_are_joined_with_the_names_below(parse: Parse) -> None:
+    document = Document()
+    table = document.add_table(rows=4, cols=5)
+    rows = [["Sales in k€"], ["Region", "2023", "", "2024"], ["", "Q1", "Q2", "Q1", "Q2"], list("North")]
+    for row, cells in enumerate(rows):
+        for column, text in enumerate(cells):
+            table.cell(row, column).text = text
+    for first, last in [((0, 0), (0, 4)), ((1, 0), (2, 0)), ((1, 1), (1, 2)), ((1, 3), (1, 4))]:
+        table.cell(*first).merge(table.cell(*last))
+    title, element = parse(document, ".docx").elements
+    assert (title.kind, title.text) == ("paragraph", "Sales in k€")
+    assert element.text.splitlines() == [
+        "| Region | 2023 Q1 | 2023 Q2 | 2024 Q1 | 2024 Q2 |",
+        "| --- | --- | --- | --- | --- |",
+        "| N | o | r | t | h |",
+    ]
+
+
 def test_a_table_of_one_cell_is_a_frame_and_a_table_in_a_cell_is_its_text(parse: Parse) -> None:
     document = Document()
     document.add_table(rows=1, cols=1).cell(0, 0).text = "Caution: hot."

@@ -50,6 +50,14 @@ def test_spanning_cells_stand_in_every_place_they_cover() -> None:
     ]
 
 
+def test_the_rows_of_a_header_become_one() -> None:
+    page = """<table><tr><th rowspan=2>Region</th><th colspan=2>2024</th></tr><tr><th>Q1</th><th>Q2</th></tr>
+    <tr><td>North</td><td>1</td><td>2</td></tr></table>"""
+    assert elements(page) == [
+        ("table", "| Region | 2024 Q1 | 2024 Q2 |\n| --- | --- | --- |\n| North | 1 | 2 |")
+    ]
+
+
 def test_tables_that_only_place_things_are_read_as_blocks() -> None:
     page = (
         "<table><tr><td><h2>Left</h2></td><td><table><tr><th>a<th>b<tr><td>1<td>2</table></td></tr></table>"

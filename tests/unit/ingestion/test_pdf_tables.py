@@ -54,6 +54,23 @@ def test_spanning_cells_of_the_header_stand_in_each_column(tmp_path: Path) -> No
     assert element.text.splitlines()[2] == "| P-100 | 16 bar | 1,200 |"
 
 
+def test_names_below_a_spanning_cell_of_the_header_are_joined_to_it(tmp_path: Path) -> None:
+    maker = PdfMaker().page()
+    maker.pdf.set_font("Helvetica", "", 10)
+    with maker.pdf.table(width=120, align="L", num_heading_rows=2) as table:
+        head = table.row()
+        head.cell("Type", rowspan=2)
+        head.cell("Figures", colspan=2)
+        table.row(("Pressure", "Price"))
+        for cells in ROWS[1:]:
+            table.row(cells)
+    (element,) = parsed(maker, tmp_path)
+    assert element.text.splitlines()[::2] == [
+        "| Type | Figures Pressure | Figures Price |",
+        "| P-100 | 16 bar | 1,200 |",
+    ]
+
+
 def test_a_title_in_the_first_row_is_text_above_the_table(tmp_path: Path) -> None:
     maker = PdfMaker().page()
     maker.pdf.set_font("Helvetica", "", 10)

@@ -137,13 +137,33 @@ def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["in thousand EUR", "(in Mio. €)", "Angaben in TEUR", "All amounts in US$ millions"]
+    "line", ["in thousand EUR", "(in Mio. €)", "Angaben in TEUR", "en milliers d'euros", "Mio. €", "in k€"]
 )
 def test_a_line_with_the_unit_is_no_title(tmp_path: Path, line: str) -> None:
     rows = [["Revenue by region"], [line], ["Region", "2024"], ["North", 1], ["South", 2]]
     table, _ = only(xlsx_file(tmp_path, rows), tmp_path / "out")
     assert (table.title, table.unit) == ("Revenue by region", line.strip("()"))
     assert f"Unit: {table.unit}" in card(table, 500, lambda texts: [9] * len(texts))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["Revenue (in k€)"], ["Region", "2023", "2024"]],
+        [["Revenue"], ["in k€", "2023", "2024"]],
+        [["Revenue"], ["Region", "2023", "2024"], ["in k€"]],
+    ],
+)
+def test_the_unit_may_stand_in_the_title_or_the_table(tmp_path: Path, rows: list[list[str]]) -> None:
+    table, loaded_rows = only(xlsx_file(tmp_path, [*rows, ["North", 1, 2]]), tmp_path / "out")
+    assert (table.title, table.unit, loaded_rows) == ("Revenue", "in k€", [("North", 1, 2)])
+
+
+def test_a_row_of_units_belongs_to_the_header(tmp_path: Path) -> None:
+    rows = [["Region", "2023", "2024"], ["", "Mio. €", "%"], ["North", 1, 2], ["South", 3, 4]]
+    table, loaded_rows = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert [column.label for column in table.columns] == ["Region", "2023 Mio. €", "2024 %"]
+    assert loaded_rows == [("North", 1, 2), ("South", 3, 4)]
 
 
 @pytest.mark.parametrize(
