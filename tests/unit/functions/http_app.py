@@ -58,7 +58,15 @@ def make_app(client: object) -> ASGIApp:
 
 
 def settings_of_tests(**changes: Any) -> Any:
-    return fake_settings(dev_token_secret=SECRET, stream_seconds=0.2, **changes)
+    """Return settings for tests over HTTP. Streams may take long, because a busy machine delays the events of
+    a run; tests of streams without an end call `end_streams_soon`.
+    """
+    return fake_settings(dev_token_secret=SECRET, **changes)
+
+
+def end_streams_soon(services: Services) -> None:
+    """Limit the duration of streams to 0.2 seconds."""
+    services.settings = services.settings.changed(stream_seconds=0.2)
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> Services:

@@ -13,7 +13,7 @@ from shared.documents.state import DocumentState, Rights
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryDocumentStore
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import problem_of
+from tests.unit.functions.http_app import end_streams_soon, problem_of
 
 if TYPE_CHECKING:
     import httpx
@@ -122,6 +122,7 @@ async def test_a_silent_stream_is_kept_alive(
 async def test_over_http_it_is_an_event_stream_of_the_callers_documents(
     services: Services, user: AsUser
 ) -> None:
+    end_streams_soon(services)
     await user("anna").post("/documents", files={"file": ("a.md", b"x")})
     await user("ben").post("/documents", files={"file": ("b.md", b"x")})
     answered = await user("anna").get("/documents/events")
@@ -136,13 +137,15 @@ async def test_a_last_event_id_of_somebody_else_is_refused(user: AsUser, header:
     assert problem_of(answered)[0] == 400
 
 
-async def test_an_id_of_long_ago_begins_anew(user: AsUser) -> None:
+async def test_an_id_of_long_ago_begins_anew(services: Services, user: AsUser) -> None:
+    end_streams_soon(services)
     await user("anna").post("/documents", files={"file": ("a.md", b"x")})
     answered = await user("anna").get("/documents/events", headers={"Last-Event-ID": "12"})
     assert "a.md" in answered.text
 
 
 async def test_an_id_of_a_moment_ago_goes_on_from_there(services: Services, user: AsUser) -> None:
+    end_streams_soon(services)
     await user("anna").post("/documents", files={"file": ("a.md", b"x")})
     response = await user("anna").get("/documents/events")
     (moment,) = [line[4:] for line in response.text.splitlines() if line.startswith("id: ")]

@@ -14,7 +14,14 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
 from tests.unit.answering.summarising import by_rule, performed
-from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
+from tests.unit.functions.http_app import (
+    as_user,
+    connect,
+    end_streams_soon,
+    make_app,
+    problem_of,
+    settings_of_tests,
+)
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.world import add_corpus
 
@@ -50,6 +57,7 @@ async def test_a_summary_is_begun_and_read(anna: httpx.AsyncClient) -> None:
 async def test_while_it_runs_the_answer_is_202_with_its_address(
     anna: httpx.AsyncClient, durable: SummarisingClient
 ) -> None:
+    end_streams_soon(durable.services)
     durable.holds = True
     response = await anna.post("/summaries", json=ORDER, headers={"Prefer": "respond-async, wait=5"})
     assert response.status_code == 202

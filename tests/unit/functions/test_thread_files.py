@@ -39,7 +39,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.queued_work import remember_queued, stop_nothing
-from tests.unit.functions.http_app import IngestingClient, as_user, connect, problem_of
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, end_streams_soon, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
 from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros
 from tests.unit.ingestion.test_parser_fuzzing import seed_file
@@ -190,6 +190,7 @@ async def test_its_owner_sees_a_file_with_its_progress_and_others_no_thread(
 async def test_nothing_but_its_conversation_contains_a_file(
     services: Services, durable: IngestingClient, app: ASGIApp, anna: httpx.AsyncClient
 ) -> None:
+    end_streams_soon(services)
     thread_id = await new_thread(anna)
     doc_id = (await add(anna, thread_id))["doc_id"]
     await add(anna, thread_id, "broken.pdf", b"no PDF")
