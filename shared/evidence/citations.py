@@ -174,16 +174,16 @@ class CitationBook:
         self.citations[n - 1] = self._find(quote, of_document, n) or citation
         return self.citations[n - 1]
 
-    def source_texts(self, doc_id: str) -> Iterator[str]:
-        """Yield all texts of a document or web page that belong to the evidence, with its metadata."""
+    def source_texts(self, citation: Citation) -> Iterator[str]:
+        """Yield the texts of the cited document or web page that belong to the evidence, with its metadata."""
         for hit in self.hits:
-            if hit.doc_id == doc_id:
+            if hit.doc_id == citation.doc_id:
                 page_number = "" if hit.page_number is None else str(hit.page_number)
                 yield from (hit.filename, page_number, hit.heading_path, hit.content, hit.image_caption or "")
-        if record := self.records.get(doc_id):
+        if record := self.records.get(citation.doc_id):
             yield metadata_text(record)
         for page in self.pages:
-            if page.doc_id == doc_id:
+            if page.final_url == citation.final_url:
                 yield from (page.final_url, page.title, page.published_at or "", page.text)
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:

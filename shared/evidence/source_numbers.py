@@ -95,7 +95,7 @@ class SourceNumbers:
         )
         if not (number.exponent or number.places or number.is_percent):
             return value in self.values
-        powers = (*_POWERS, *((2, -2) if number.is_percent else ()))
+        powers = (*_POWERS, 2) if number.is_percent else _POWERS  # 34 % may be stored as 0.34
         return any(abs(other.scaleb(power) - value) <= margin for other in self.values for power in powers)
 
 
@@ -115,8 +115,8 @@ def unsourced_statements(
     citations = {citation.n: citation for citation in book.citations}
 
     @cache
-    def numbers_in_document(doc_id: str) -> SourceNumbers:
-        return SourceNumbers.of(book.source_texts(doc_id), language)
+    def numbers_in_source_of(n: int) -> SourceNumbers:
+        return SourceNumbers.of(book.source_texts(citations[n]), language)
 
     for statement, cited_numbers in cited_statements(text):
         cited = [citations[n] for n in cited_numbers if n in citations]
@@ -126,8 +126,8 @@ def unsourced_statements(
         # Most statements are decided by their quotations, which are much shorter than their documents.
         if not unsourced_numbers(statement, [quoted], language, today):
             continue
-        documents = (numbers_in_document(citation.doc_id) for citation in cited)
-        if numbers := unsourced_numbers(statement, [quoted, *documents], language, today):
+        sources = (numbers_in_source_of(citation.n) for citation in cited)
+        if numbers := unsourced_numbers(statement, [quoted, *sources], language, today):
             yield tuple(numbers), cited_numbers
 
 

@@ -2,11 +2,14 @@
 
 import random
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
-from shared.evidence.source_numbers import SourceNumbers, unsourced_numbers
+from shared.evidence.citations import CitationBook
+from shared.evidence.models import QueriedTable, TableResult, WebPage
+from shared.evidence.source_numbers import SourceNumbers, unsourced_numbers, unsourced_statements
+from shared.retrieval.models import DocumentRecord, Hit
 
 TODAY = date(2026, 11, 29)
 POLICY = (
@@ -65,6 +68,7 @@ def test_other_numbers_are_reported_once_as_written(statement: str, numbers: lis
         ("The notice period is 3 months.", "Le préavis est de trois mois.", "en"),
         ("Die Frist beträgt 30 Tage.", "Payment is due within thirty days.", "de"),
         ("The share is 34 %.", "| share | 0.34 |", "en"),
+        ("Revenue was 1.2 million, or 1.3 million, euros.", "Revenue was 1,250,000 euros.", "en"),
         ("Revenue was 53.7 million euros.", "| Revenue (EUR thousand) | 53,700 |", "en"),
         ("Umsatz: 1,2 Mrd. EUR", "Revenue was 1.2 billion euros.", "de"),
         ("The tag A-200 is on the pump.", "Pump A-200 has a tag.", "en"),
@@ -72,6 +76,10 @@ def test_other_numbers_are_reported_once_as_written(statement: str, numbers: lis
 )
 def test_numbers_are_recognised_in_other_notations(statement: str, source: str, language: str) -> None:
     assert unsourced(statement, source, language) == []
+
+
+def test_only_percentages_may_be_stored_as_fractions() -> None:
+    assert unsourced("It takes 34.0 hours.", "| hours | 0.34 |") == ["34.0"]
 
 
 def test_a_source_without_numbers_contains_none() -> None:
@@ -89,3 +97,82 @@ def test_changed_digits_are_found() -> None:
         digit = chance.choice([digit for digit in "123456789" if digit != statement[place]])
         found += bool(unsourced(statement[:place] + digit + statement[place + 1 :]))
     assert found >= 360
+
+
+MANUAL = Hit(
+    block_id="b1",
+    doc_id="manual",
+    filename="manual-400.pdf",
+    page_number=7,
+    heading_path="4 Data > 4.2 Pressure",
+    content="It runs at 15 bar. It weighs 312 kg.",
+)
+OFFER = Hit(block_id="b2", doc_id="offer", filename="offer.md", content="The price is 890 euros.")
+FIGURE = Hit(
+    block_id="b3", doc_id="drawing", filename="drawing.pdf", block_type="image", image_caption="Curve of 50 m"
+)
+RECORD = DocumentRecord(
+    doc_id="manual",
+    filename="manual-400.pdf",
+    upload_date=datetime(2025, 6, 23, tzinfo=UTC),
+    author="Unit 77",
+)
+PAGE = WebPage(
+    final_url="https://example.org/2019",
+    title="Prices",
+    text="It costs 640 euros.",
+    fetched_at=datetime(2025, 6, 23, tzinfo=UTC),
+    sha256="",
+    content_type="text/html",
+)
+RESULT = TableResult(
+    sql="SELECT 1",
+    sql_in_words="",
+    columns=("n",),
+    rows=((5,),),
+    row_count=1,
+    tables=(QueriedTable(table_id="t", doc_id="sales", filename="sales.csv", content_hash="h"),),
+)
+
+
+@pytest.fixture
+def book() -> CitationBook:
+    """Return a book with citations of each kind; number 6 is unproved."""
+    book = CitationBook((MANUAL, OFFER, FIGURE), records={"manual": RECORD}, pages=(PAGE,))
+    assert book.prove("manual", "It runs at 15 bar.")
+    assert book.prove("offer", "The price is 890 euros.")
+    assert book.prove("drawing", "Curve of 50 m")
+    assert book.prove("manual", "author: Unit 77")
+    assert book.prove(PAGE.doc_id, "It costs 640 euros.")
+    assert book.hold("offer", "The price is 900 euros.")
+    book.compute(RESULT)
+    return book
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It runs at 15 bar and weighs 312 kg. [1]", []),
+        ("Section 4.2 on page 7 of manual 400, uploaded on 23 June 2025: 15 bar. [1]", []),
+        ("Question 3000: 15 bar. [1]", []),
+        ("It runs at 16 bar. [1]", [(("16",), (1,))]),
+        ("It costs 890 euros. [1]", [(("890",), (1,))]),
+        ("It runs at 15 bar and costs 890 euros. [1] [2]", []),
+        ("It runs at 15 bar and costs 891 euros. [1] [2]", [(("891",), (1, 2))]),
+        ("The author is Unit 78. [4]", [(("78",), (4,))]),
+        ("The author is Unit 77. [4]", []),
+        ("It costs 640 euros since 2019. [5]", []),
+        ("It costs 650 euros. [5]", [(("650",), (5,))]),
+        ("The curve shows 60 m. [3]\nIt runs at 17 bar. [1]", [(("17",), (1,))]),
+        ("It costs 900 euros. [6]\nIt runs at 18 bar. [1]", [(("18",), (1,))]),
+        ("There are 2027. [7]\nIt runs at 19 bar. [1]", [(("19",), (1,))]),
+        ("It runs at 15 bar. [1]\nIt runs at 20 bar. [1]", [(("20",), (1,))]),
+        ("It runs at 21 bar. [9]", []),
+        ("It runs at 22 bar.", []),
+    ],
+)
+def test_statements_are_compared_with_their_documents(
+    book: CitationBook, text: str, expected: list[object]
+) -> None:
+    marked = re.sub(r"\[(\d)\]", r"(Source: a.pdf)[\1]", text)
+    assert list(unsourced_statements(marked, book, "What says question 3000?", "en")) == expected
