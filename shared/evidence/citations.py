@@ -175,7 +175,7 @@ class CitationBook:
         return self.citations[n - 1]
 
     def source_texts(self, citation: Citation) -> Iterator[str]:
-        """Yield the texts of the cited document or web page that belong to the evidence, with its metadata."""
+        """Yield the texts of the cited document or page that belong to the evidence, with its metadata."""
         for hit in self.hits:
             if hit.doc_id == citation.doc_id:
                 page_number = "" if hit.page_number is None else str(hit.page_number)

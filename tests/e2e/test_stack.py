@@ -74,6 +74,7 @@ def test_no_key_stands_in_a_command_line(stack: LocalStack) -> None:
         assert key not in lines
 
 
+@pytest.mark.nightly
 def test_two_stacks_run_side_by_side_and_share_nothing(stack: LocalStack, tmp_path: Path) -> None:
     with LocalStack(settings_for(tmp_path / "second"), environment=environment_without_model()) as second:
         drop(second, "lonely.md", b"# Lonely\n\nThe second stack has a ferret called Biscuit.\n")

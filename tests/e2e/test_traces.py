@@ -165,6 +165,7 @@ def test_lines_of_the_log_name_trace_run_thread_and_pseudonym(traced: Traced) ->
     eventually(lambda: {line["span_id"] for line in searches} <= {span.span_id for span in traced.spans})
 
 
+@pytest.mark.nightly
 def test_a_receiver_that_is_gone_harms_nothing(traced: Traced) -> None:
     traced.stack.kill_host()
     traced.stack.start_host({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})

@@ -132,6 +132,7 @@ async def test_a_right_revoked_while_its_row_is_compared_stays_revoked(world: Wo
 
 
 @pytest.mark.e2e  # the migration waits for seconds, so that writes occur meanwhile
+@pytest.mark.nightly
 async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
     app, chance = world.app(), random.Random(7)
     state: dict[str, IndexRow] = await world.rows_of(world.old)

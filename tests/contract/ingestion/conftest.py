@@ -22,13 +22,33 @@ from tests.fakes.services import OWNER_ID_KEY
 from tests.fakes.table import InMemoryTable
 from tests.servers import Azurite, SearchServer, unique_name
 
+# In these modules, an interruption may leave different traces after one step and after several.
+IN_SEVERAL_STEPS_AT_EVERY_CHANGE = (
+    "test_access_races",
+    "test_copies",
+    "test_deletion",
+    "test_failures",
+    "test_ingesting",
+    "test_killed_anywhere",
+)
 
-@pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test twice, with short texts ingested in one step and in several. Both must keep all
     guarantees.
     """
-    if request.param == "many steps" and "test_small" not in request.node.nodeid:
+    module = metafunc.module.__name__.rpartition(".")[2]
+    marks = [pytest.mark.e2e]
+    if module not in IN_SEVERAL_STEPS_AT_EVERY_CHANGE:
+        marks.append(pytest.mark.nightly)
+    several = [] if module == "test_small" else [pytest.param("many steps", marks=marks)]
+    metafunc.parametrize("way", ["one step", *several], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have short texts ingested in one step or in several."""
+    if request.param == "many steps":
         monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 

@@ -29,6 +29,7 @@ def memory_mb(stack: LocalStack) -> float:
     return psutil.Process(stack.worker_pid).memory_info().rss / 1e6
 
 
+@pytest.mark.nightly
 def test_fifty_readers_of_one_run_all_see_the_same(paced: LocalStack) -> None:
     # The first question imports modules, whose memory must not be counted.
     whole(paced, start(paced, FIRST_QUESTION.text))

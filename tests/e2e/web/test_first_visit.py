@@ -18,7 +18,13 @@ def test_the_sign_in_names_the_product(stack: LocalStack) -> None:
         assert f"<title>{title} – Groundwork</title>" in page
 
 
-@pytest.mark.parametrize("user", SAMPLE_USERS, ids=lambda user: user.user_id)
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(user, marks=() if user == BEN else pytest.mark.nightly, id=user.user_id)
+        for user in SAMPLE_USERS
+    ],
+)
 def test_an_empty_thread_offers_questions_about_readable_documents(
     stack: LocalStack, browser: Browser, user: object
 ) -> None:
