@@ -25,7 +25,8 @@ from shared.answering.runs import view_run
 from shared.documents.listing import ListCriteria, find_documents, list_documents
 from shared.platform.errors import AccessDeniedError, DocumentNotFoundError, GroundworkError, NotFoundError
 from shared.platform.hashing import digest
-from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
+from shared.retrieval.blocks import MAX_TOP_K
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AGENT_NAME

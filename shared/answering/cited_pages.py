@@ -15,7 +15,7 @@ from shared.evidence.models import Cell, Citation
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.block_reading import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.events import events_of
 from shared.runs.journal import committed_answer

@@ -11,7 +11,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
-from shared.retrieval.blocks import DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
 from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.models import Hit

@@ -22,7 +22,7 @@ from shared.answering.subagent_budget import opening_tokens, tool_limit_s
 from shared.answering.subagent_context import SubagentContext
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
-from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.block_reading import BlockLookup, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.runs.events import ToolResultEvent, ToolStartedEvent

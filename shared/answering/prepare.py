@@ -33,7 +33,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.block_reading import BlockLookup
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.fusion import top_score
 from shared.retrieval.models import Hit

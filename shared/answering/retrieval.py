@@ -23,10 +23,12 @@ from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.settings import AnsweringSettings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
-from shared.retrieval.blocks import BlockSearch, DocumentBlocks, Ranking
+from shared.retrieval.block_reading import DocumentBlocks
+from shared.retrieval.blocks import BlockSearch
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import top_score
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.rankings import Ranking
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryIntent, QuestionPlan

@@ -44,7 +44,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, DocumentNotFoundError, GroundworkError, NotFoundError
 from shared.platform.models import Model, Stored
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.block_reading import BlockLookup, DocumentBlocks
 from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex

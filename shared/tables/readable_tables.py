@@ -18,7 +18,7 @@ from shared.platform.database_sources import DatabaseSource, is_database_id
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import card_requests
+from shared.retrieval.block_requests import card_requests
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import fuse_ranks
 from shared.retrieval.secured_index import SecuredIndex

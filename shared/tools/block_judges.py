@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from shared.platform.language_models.models import CallLimits, ChatModel
-from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.block_reading import BlockLookup
 from shared.retrieval.models import Hit
 from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, score_passages
 from shared.runs.provenance import UsedDocument

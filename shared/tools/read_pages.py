@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field
 
 from shared.evidence.document_prompt import unreadable
-from shared.retrieval.blocks import DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.runs.provenance import UsedDocument
 from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult

@@ -16,7 +16,8 @@ from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockSearch, DegradationPolicy, DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
+from shared.retrieval.blocks import BlockSearch, DegradationPolicy
 from shared.retrieval.document_rows import RowsReadOnce, readable_rows
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import relevant_cosine

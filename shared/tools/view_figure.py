@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field
 
 from shared.platform.errors import InvalidQueryError
-from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.block_reading import BlockLookup
 from shared.tools.base import Parameters, Tool, ToolEvidence, ToolResult, identify_block
 from shared.tools.binding import Binding
 

@@ -11,7 +11,7 @@ from shared.ingestion.changes import delete
 from shared.ingestion.inventory import compare, take_inventory
 from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import SearchRequest
-from shared.retrieval.blocks import DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tables.models import identifier
 from shared.tables.table_files import get_catalog

@@ -9,8 +9,7 @@ from shared.answering.listing import gather_documents
 from shared.answering.prompt import documents_xml
 from shared.answering.retrieval import QuestionSearch, resolve_documents
 from shared.platform.language_models.models import CallLimits
-from shared.retrieval import blocks
-from shared.retrieval.blocks import DocumentBlocks
+from shared.retrieval.block_reading import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
@@ -318,7 +317,7 @@ async def test_a_document_that_the_question_does_not_name_is_whole_if_all_its_bl
 
 
 async def test_a_long_document_does_not_hide_that_others_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_OUTLINE_ROWS", 6)
+    monkeypatch.setattr("shared.retrieval.block_reading._OUTLINE_ROWS", 6)
     services = await services_with("note.pdf", "report.pdf")
     await add_blocks(services, "report.pdf", *(f"Line {number}." for number in range(20)))
     evidence = await blocks_for(services, plan(), top_k=2)
