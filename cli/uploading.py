@@ -21,7 +21,7 @@ from cli.commands import Call, app, option
 from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.identity import identity_of
 from cli.terminal import Terminal, clean
-from cli.watching import Watch
+from cli.watching import ENDED, Watch, ingestion_start
 
 AT_ONCE = 4
 _SIDECAR = ".acl.json"
@@ -99,7 +99,9 @@ def upload(
         str(who["user_id"]) if who else None,
         source_url,
     )
-    outcomes = _send_all(Uploader(call.api, options, call.terminal.note), files, call.terminal)
+    uploader = Uploader(call.api, options, call.terminal.note)
+    with Watch(call.api) as watch:
+        outcomes = _send_all(uploader, files, watch, call.terminal)
     _report(call.terminal, outcomes)
     return DONE if all(outcome.status in _WELL for outcome in outcomes) else NOT_ALL_WELL
 
@@ -138,7 +140,9 @@ class Uploader:
         return outcome
 
     def follow(self, watch: Watch, outcomes: list[Outcome], on_change: Callable[[Outcome], None]) -> None:
-        """Wait until the ingestion of all accepted files has ended."""
+        """Wait until the ingestion of all accepted files has ended. If waiting fails, the outcomes of the
+        files that are not done yet get the reason.
+        """
         # A table file and its hints are the same document.
         by_id: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
@@ -153,7 +157,12 @@ class Uploader:
                 on_change(outcome)
 
         waiting = {doc_id: self._before.get(doc_id) for doc_id in by_id}
-        watch.wait(waiting, look, self._options.timeout_s)
+        try:
+            watch.wait(waiting, look, self._options.timeout_s)
+        except CommandError as failed:
+            for outcome in outcomes:
+                if outcome.status not in ENDED:
+                    outcome.reason, outcome.hint = str(failed), " ".join(failed.hints)
 
     def _find_unchanged(self, path: Path, folder: str) -> dict[str, Any] | None:
         """Return the user's document with this file name and folder if it is ready and has the same content,
@@ -201,10 +210,9 @@ class Uploader:
         distinguishes that ingestion from the next one.
         """
         try:
-            history = self._api.call("GET", f"/documents/{doc_id}")["history"]
+            return ingestion_start(self._api.call("GET", f"/documents/{doc_id}"))
         except CommandError:
             return None
-        return str(history[0]["at"]) if history else None
 
 
 def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, str]]:
@@ -261,8 +269,10 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Terminal) -> list[Outcome]:
-    with Watch(uploader._api) as watch, _progress(terminal.progress) as progress:
+def _send_all(
+    uploader: Uploader, files: list[tuple[Path, str]], watch: Watch, terminal: Terminal
+) -> list[Outcome]:
+    with _progress(terminal.progress) as progress:
         size_bytes = sum(path.stat().st_size for path, _ in files)
         task = progress.add_task("Sent", total=size_bytes, current="")
 
@@ -295,8 +305,9 @@ def _send_one(uploader: Uploader, item: tuple[Path, str], progress: Progress, ta
 
 
 def _show(progress: Progress, task: TaskID, outcome: Outcome) -> None:
-    ended = outcome.status in ("ready", "failed")
-    progress.update(task, advance=1 if ended else 0, current=_line(f"{outcome.path}: {outcome.status}"))
+    progress.update(
+        task, advance=1 if outcome.status in ENDED else 0, current=_line(f"{outcome.path}: {outcome.status}")
+    )
 
 
 def _line(text: str) -> str:

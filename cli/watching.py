@@ -4,18 +4,21 @@ by a request.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
 
 from cli.api import Api
 from cli.commands import program_name
-from cli.errors import CommandError
+from cli.errors import CommandError, NoConnectionError
 
 ENDED = ("ready", "failed")
 _SILENCE_S = 5.0  # if the stream is silent for this long, the status of the document is requested
 _PAUSE_S = 0.2
+_GIVE_UP_S = 90.0  # give up if the app doesn't respond for this long; a host restarts faster
+_NOT_FOUND = 404
+_BROKEN = 500
 
 
 class Watch:
@@ -23,7 +26,8 @@ class Watch:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._told: dict[str, str] = {}
+        self._changed: set[str] = set()
+        self._responded_at = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="document-events")
 
@@ -47,37 +51,44 @@ class Watch:
                 there was none.
 
         Raises:
-            CommandError: an ingestion didn't end in time.
+            CommandError: an ingestion didn't end in time, or the app stopped responding.
         """
         waiting = dict(waiting)
-        last_look = dict.fromkeys(waiting, 0.0)
-        deadline = time.monotonic() + timeout_s
+        requested_at = dict.fromkeys(waiting, float("-inf"))
+        self._responded_at = time.monotonic()
+        deadline = self._responded_at + timeout_s
         while waiting:
             now = time.monotonic()
             if now > deadline:
                 raise CommandError(
-                    f"{len(waiting)} documents are still being ingested.",
-                    f"See `{program_name()} documents`.",
+                    f"Still being ingested after {timeout_s:.0f} s.", f"See `{program_name()} documents`."
                 )
             for doc_id in [
-                one for one in waiting if self._told.pop(one, "") or now - last_look[one] > _SILENCE_S
+                one for one in waiting if one in self._changed or now - requested_at[one] > _SILENCE_S
             ]:
-                last_look[doc_id] = now
-                document = self._look(doc_id)
-                if document is None or _began(document) == waiting[doc_id]:
+                requested_at[doc_id] = now
+                self._changed.discard(doc_id)
+                document = self._request(doc_id)
+                if document is None or _is_of_earlier_ingestion(document, waiting[doc_id]):
                     continue
                 on_change(doc_id, document)
                 if document["status"] in ENDED:
                     del waiting[doc_id]
             time.sleep(_PAUSE_S)
 
-    def _look(self, doc_id: str) -> dict[str, Any] | None:
+    def _request(self, doc_id: str) -> dict[str, Any] | None:
+        """Return the document, or None if the app doesn't know it yet or is restarting."""
         try:
-            return self._api.call("GET", f"/documents/{doc_id}")
+            document = self._api.call("GET", f"/documents/{doc_id}")
         except CommandError as failed:
-            if failed.status == 404:  # the file is in storage, but its event hasn't arrived
+            if failed.status == _NOT_FOUND:  # the file is in storage, but its event hasn't arrived
+                return None
+            is_outage = isinstance(failed, NoConnectionError) or (failed.status or 0) >= _BROKEN
+            if is_outage and time.monotonic() - self._responded_at <= _GIVE_UP_S:
                 return None
             raise
+        self._responded_at = time.monotonic()
+        return document
 
     def _follow(self) -> None:
         last = 0
@@ -88,12 +99,20 @@ class Watch:
                         return
                     if event is not None:
                         last = event.number
-                        self._told[event.data["doc_id"]] = event.data.get("status", event.name)
+                        self._changed.add(event.data["doc_id"])
             except (CommandError, httpx.HTTPError, RuntimeError):
                 self._stopped.wait(1.0)  # `wait` requests documents one by one in the meantime
+            self._stopped.wait(_PAUSE_S)
 
 
-def _began(document: dict[str, Any]) -> str | None:
+def ingestion_start(document: Mapping[str, Any]) -> str:
     """Return the start time of the document's last ingestion, or "" if none has started."""
     history = document.get("history") or []
     return str(history[0]["at"]) if history else ""
+
+
+def _is_of_earlier_ingestion(document: Mapping[str, Any], earlier_start: str | None) -> bool:
+    """Return whether the status of a document is still that of an ingestion before the awaited one."""
+    # Hints and files that arrive during an ingestion are read by the next one.
+    has_another = document["status"] in ENDED and bool(document.get("is_processing"))
+    return has_another or ingestion_start(document) == earlier_start

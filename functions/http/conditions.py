@@ -95,8 +95,10 @@ def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
 
 _STRONG = re.compile(r'(?<![/\w])"([\x21\x23-\x7e]*)"')
 _TAG_CHARS = 32
-PASSING = frozenset({"history"})
-"""Fields of a document that change while its status stays the same: the duration of the current phase."""
+PASSING = frozenset({"history", "is_processing"})
+"""Fields of a document that change without a change by a person: the duration of the current phase, and
+whether the work that a change requires has ended.
+"""
 
 
 def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:

@@ -153,6 +153,13 @@ class DocumentDetail(DocumentView):
     summary_standard: str | None = Field(default=None, description="Summary in one paragraph.")
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
+    is_processing: bool = Field(
+        default=False,
+        description=(
+            "Whether an ingestion or a change of the document is due or in progress. Until it has ended, "
+            "`status` may be that of the previous ingestion. Not covered by the ETag."
+        ),
+    )
     owner_id: str | None = None
     content_hash: str | None = Field(default=None, description="SHA-256 digest of the file, in hexadecimal.")
     history: tuple[PhaseView, ...] = ()
@@ -521,6 +528,7 @@ def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> Docu
         **dict(_with_access(view, _access_of(state), user)),
         edited_fields=tuple(sorted(state.corrections)),
         may_change=changeable,
+        is_processing=state.is_open,
         owner_id=state.wanted_rights.owner_id if changeable else None,
         content_hash=state.content_hash if changeable else None,
         history=_history(state),

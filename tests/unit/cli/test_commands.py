@@ -14,7 +14,7 @@ import pytest
 from cli.__main__ import main
 from cli.api import Api, checked_url, segment
 from cli.commands import Surroundings, leaves, perform
-from cli.errors import CommandError
+from cli.errors import CommandError, NoConnectionError
 from cli.runs import run_id_of
 from cli.threads import thread_id_of
 from cli.watching import Watch
@@ -256,8 +256,43 @@ def test_waiting_ends_with_the_documents_and_not_with_their_old_versions(
 def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.watching._PAUSE_S", 0.0)
     api = AnsweringApi(lambda _: httpx.Response(200, json={"status": "parsing", "history": []}))
-    with pytest.raises(CommandError, match="still being ingested"):
+    with pytest.raises(CommandError, match="Still being ingested after 0 s"):
         Watch(api).wait({"d1": None}, lambda *_: None, 0.05)
+
+
+def test_waiting_survives_a_restart_of_the_app_and_not_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.watching._SILENCE_S", -1.0)
+    monkeypatch.setattr("cli.watching._PAUSE_S", 0.0)
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        response = responses.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    ready = httpx.Response(200, json={"status": "ready", "history": []})
+    responses: list[httpx.Response | Exception] = [httpx.Response(502), httpx.ConnectError("gone"), ready]
+    Watch(AnsweringApi(respond)).wait({"d1": None}, lambda *_: None, 60)
+    assert responses == []
+    monkeypatch.setattr("cli.watching._GIVE_UP_S", -1.0)
+    responses = [httpx.ConnectError("gone")]
+    with pytest.raises(NoConnectionError):
+        Watch(AnsweringApi(respond)).wait({"d1": None}, lambda *_: None, 60)
+
+
+def test_a_document_is_not_ready_while_it_is_processed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.watching._SILENCE_S", -1.0)
+    monkeypatch.setattr("cli.watching._PAUSE_S", 0.0)
+    documents = [
+        {"status": "ready", "is_processing": True},
+        {"status": "parsing", "is_processing": True},
+        {"status": "ready", "is_processing": False, "warnings": ["The hints have a mistake."]},
+    ]
+    seen: list[dict[str, Any]] = []
+    api = AnsweringApi(lambda _: httpx.Response(200, json=documents.pop(0)))
+    Watch(api).wait({"d1": None}, lambda _, document: seen.append(document), 60)
+    assert [document["status"] for document in seen] == ["parsing", "ready"]
+    assert documents == []
 
 
 def test_an_error_of_the_app_names_the_request_for_its_log() -> None:

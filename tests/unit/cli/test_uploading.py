@@ -276,6 +276,29 @@ def test_names_of_blocks_have_one_length() -> None:
     assert {len(name) for name in names} == {len(names[0])}
 
 
+def test_files_that_take_too_long_are_reported_with_all_others(home: Path) -> None:
+    problem = {"detail": "Files of this kind are not read.", "hints": ["Export it."]}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            is_exe = b"a.exe" in request.read()
+            return httpx.Response(422, json=problem) if is_exe else httpx.Response(202, json={"doc_id": "d1"})
+        if request.url.path == "/api/documents/d1":
+            return httpx.Response(200, json={"status": "parsing", "history": []})
+        return no_documents(request) or httpx.Response(404, json={"detail": "Not there."})
+
+    for name in ("a.exe", "b.md"):
+        (home / name).write_bytes(b"x")
+    read = ReadTerminal(as_json=True)
+    words = ("upload", str(home / "a.exe"), str(home / "b.md"), "--timeout", "0.1")
+    assert run(ScriptedApi(answer=answer), read, *words) == 1
+    outcomes = json.loads(read.out.getvalue())
+    assert [(outcome["status"], outcome["reason"]) for outcome in outcomes] == [
+        ("refused", problem["detail"]),
+        ("parsing", "Still being ingested after 0 s."),
+    ]
+
+
 def test_hints_are_sent_after_their_table_and_both_become_ready(home: Path) -> None:
     uploads: list[str] = []
 

@@ -270,7 +270,9 @@ async def test_hints_are_stored_beside_their_table_and_become_part_of_it(
     assert await durable.run() == ["ready"]
     hints = await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
     assert (hints.status_code, hints.json()["doc_id"]) == (202, table["doc_id"])
+    assert (hints.json()["status"], hints.json()["is_processing"]) == ("ready", True)
     assert await durable.run() == ["ready"]
+    assert not (await anna.get(f"/documents/{table['doc_id']}")).json()["is_processing"]
     (path,) = [name for name in blobs_of(services) if name.endswith(".tables.yaml")]
     assert path.endswith("/2024/sales.csv.tables.yaml")
     state = await services.documents.get(table["doc_id"])
@@ -279,7 +281,8 @@ async def test_hints_are_stored_beside_their_table_and_become_part_of_it(
     assert catalog is not None
     assert catalog.tables[0].description == "Sales by region"
     # Sending the same hints again changes nothing.
-    await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
+    again = await send(anna, "sales.csv.tables.yaml", HINTS, folder="2024")
+    assert not again.json()["is_processing"]
     assert await durable.run() == []
 
 
