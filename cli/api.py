@@ -26,8 +26,10 @@ _LONGEST_WAIT_S = 90.0  # limits are per minute, so a longer wait is reported as
 _PAGE = 100  # number of items per request
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-TokenSource = Callable[[bool], str]
-"""The token of now; a new one when it is called with True. "" when there is none to be had."""
+TokenSource = Callable[[str], str]
+"""Function that returns a token. Its argument is the token that the app has just rejected, or "". A source
+that can't replace a rejected token returns it again. Threads may call it at the same time.
+"""
 OnWait = Callable[[float, str], None]
 
 
@@ -58,13 +60,13 @@ class _Bearer(httpx.Auth):
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        token = self._token(False)
+        token = self._token("")
         request.headers["Authorization"] = f"Bearer {token}"
         answered = yield request
         # A body read from a file can't be sent twice.
         if answered.status_code == _UNAUTHORISED and isinstance(request.stream, httpx.ByteStream):
-            renewed = self._token(True)
-            if renewed not in ("", token):
+            renewed = self._token(token)
+            if renewed != token:
                 request.headers["Authorization"] = f"Bearer {renewed}"
                 yield request
 
@@ -85,7 +87,7 @@ class Api:
         self.url = checked_url(url)
         self._on_wait = on_wait or (lambda _seconds, _why: None)
         supplied = token
-        source = (lambda _renew: supplied) if isinstance(supplied, str) else supplied
+        source = (lambda _rejected: supplied) if isinstance(supplied, str) else supplied
         self._client = httpx.Client(base_url=f"{self.url}/api", auth=_Bearer(source), timeout=_TIMEOUT)
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:

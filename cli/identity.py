@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Annotated
@@ -66,7 +67,7 @@ def token_for(url: str) -> TokenSource:
                 "GROUNDWORK_TOKEN does not contain a token.",
                 f"`{program_name()} token` prints the token of your session.",
             )
-        return lambda _renew: token
+        return lambda _rejected: token
     session = read_session()
     if session is None or session.url != url:
         where = "" if session is None else f" You are signed in at {session.url}."
@@ -83,14 +84,18 @@ class _SessionToken:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._renewing = threading.Lock()
 
-    def __call__(self, renew: bool) -> str:
-        ends = self._session.expires_at
-        is_ending = ends is not None and ends - time.time() < _RENEW_BEFORE_S
-        if self._session.azure is not None and (renew or is_ending):
-            self._session = azure_login.renewed(self._session)
-            keep_session(self._session)
-        return self._session.token
+    def __call__(self, rejected: str) -> str:
+        # Concurrent uploads notice the end of a token at the same time, but one of them renews it for all.
+        with self._renewing:
+            ends = self._session.expires_at
+            is_ending = ends is not None and ends - time.time() < _RENEW_BEFORE_S
+            is_rejected = rejected == self._session.token
+            if self._session.azure is not None and (is_ending or is_rejected):
+                self._session = azure_login.renewed(self._session)
+                keep_session(self._session)
+            return self._session.token
 
 
 @app.add("login")
@@ -177,7 +182,7 @@ def who_am_i(call: Call) -> None:
 @app.add("token")
 def print_token(call: Call) -> None:
     """Print your token for use in other programs."""
-    token = token_for(call.api.url)(False)
+    token = token_for(call.api.url)("")
     call.terminal.result({"url": call.api.url, "token": token}, token)
 
 

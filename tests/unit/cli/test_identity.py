@@ -5,6 +5,8 @@ import json
 import stat
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -138,14 +140,26 @@ def test_azure_gives_a_token_for_the_app_and_renews_it(azure: list[str]) -> None
     assert session is not None
     assert (session.token, azure) == ("token-1", ["api://app-1"])
     source = token_for(URL)
-    assert source(False) == "token-1"
-    assert source(True) == "token-2"
+    assert source("") == "token-1"
+    assert source("token-1") == "token-2"
+    assert source("token-1") == "token-2"  # it was renewed before this caller's request was rejected
     ending = Session(URL, "old", time.time() + 10, session.azure)
     keep_session(ending)
-    assert token_for(URL)(False) == "token-3"
+    assert token_for(URL)("") == "token-3"
     renewed = read_session()
     assert renewed is not None
     assert renewed.token == "token-3"
+
+
+def test_concurrent_uploads_renew_a_token_once(azure: list[str]) -> None:
+    main(["login", "--azure", "--app-id", "app-1"])
+    session = read_session()
+    assert session is not None
+    keep_session(replace(session, expires_at=time.time() + 10))
+    source = token_for(URL)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(source, [""] * 8)) == {"token-2"}
+    assert len(azure) == 2
 
 
 def test_a_token_that_is_not_believed_is_renewed_once_and_sent_again(azure: list[str]) -> None:
