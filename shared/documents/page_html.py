@@ -19,7 +19,7 @@ from shared.documents.page_models import (
     ViewedPicture,
 )
 from shared.evidence.citations import CITED_ID
-from shared.evidence.document_prompt import clock_time, moment_url
+from shared.evidence.source_links import clock_time, moment_url
 
 _MAX_LEVEL = 6
 _PIPE = re.compile(r"(?<!\\)\|")

@@ -22,9 +22,9 @@ from shared.documents.page_models import (
 )
 from shared.documents.reading import part_at_moment, part_from_page, part_with, parts_of_page
 from shared.evidence.citations import CITED_ID
-from shared.evidence.document_prompt import source_address, web_address
 from shared.evidence.models import Citation
 from shared.evidence.quote_places import Place, quote_areas, quote_places, row_places
+from shared.evidence.source_links import source_address, web_address
 from shared.platform.errors import NotFoundError
 from shared.retrieval.models import DocumentRecord
 

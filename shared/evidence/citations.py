@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from shared.evidence.alignment import OMISSION, Alignment, Block, align
 from shared.evidence.cues import seconds_at
-from shared.evidence.document_prompt import clock_time, moment_url, source_address
 from shared.evidence.metadata_proof import metadata_text, prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.number_format import cell_text
+from shared.evidence.source_links import clock_time, moment_url, source_address
 from shared.evidence.untrusted_text import as_seen, markdown_name, one_line
 from shared.platform.database_sources import is_database_id
 from shared.platform.web_addresses import host_of

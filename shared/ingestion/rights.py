@@ -22,7 +22,7 @@ from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.open_work import Urgency
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
-from shared.evidence.document_prompt import web_address
+from shared.evidence.source_links import web_address
 from shared.ingestion.models import Done
 from shared.ingestion.row_changes import change_row, write_copies
 from shared.ingestion.services import IngestionServices

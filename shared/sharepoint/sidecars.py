@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from shared.documents.ids import SIDECAR_SUFFIX
-from shared.evidence.document_prompt import web_address
+from shared.evidence.source_links import web_address
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError

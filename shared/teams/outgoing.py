@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
 
-from shared.evidence.document_prompt import clock_time
 from shared.evidence.figures import alt_text
 from shared.evidence.models import AnswerFigure, Citation
 from shared.evidence.number_format import cell_text
 from shared.evidence.reader_text import MAX_FENCE_CHARS, ReaderText
+from shared.evidence.source_links import clock_time
 from shared.evidence.untrusted_text import markdown_text, one_line, shown_name
 from shared.runs.models import RunAnswer
 from shared.teams import messages
