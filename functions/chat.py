@@ -4,6 +4,7 @@ or 202.
 
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
@@ -83,7 +84,7 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
         )
         return event_stream(frames, place, run_id)
     with closing(place):
-        view = await view_at_end(run_id, question.events(run_id, first_slice), question)
+        view = await view_at_end(question.events(run_id, first_slice), partial(view_of, run_id, question))
     return json_response(portable_view(view), _status_of(view), _headers(run_id))
 
 

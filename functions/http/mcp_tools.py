@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urljoin
 
@@ -17,7 +18,7 @@ from fastapi import Request
 from pydantic import Field
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
-from functions.http.questions import Question, begin_question, deliver_answer, view_at_end
+from functions.http.questions import Question, begin_question, deliver_answer, view_at_end, view_of
 from functions.http.requests import count_call, note_act, note_list
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
@@ -268,7 +269,7 @@ class Ask(McpTool):
         view, is_repeat = await self._start_or_join(arguments, SAME_QUESTION_HOLDS)
         if is_repeat and view.status in ("failed", "cancelled"):
             view, _ = await self._start_or_join(arguments, timedelta(0))
-        return await _outcome(view, self._call)
+        return _outcome(view, self._call)
 
     async def _start_or_join(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
         """Start a run, or join the run of an identical recent call. Return the run, and whether an earlier
@@ -283,7 +284,7 @@ class Ask(McpTool):
         )
         run_id, first_slice = await begin_question(question)
         events = _with_progress(question.events(run_id, first_slice, ANSWER_WITHIN_S), call.progress)
-        return await view_at_end(run_id, events, question), first_slice is None
+        return await view_at_end(events, partial(view_of, run_id, question)), first_slice is None
 
 
 class GetAnswerParameters(Parameters):
@@ -304,15 +305,12 @@ class GetAnswer(McpTool):
         call, run_id = self._call, arguments.run_id
         services = call.services
         await count_call(call.request, call.user, services)
-        record = await owned_run(run_id, call.user, services.runs)
-        if record.status == "running":
+        view = await _view_of(run_id, call)
+        if view.status == "running":
             revive = closer(call.client, run_id, services)
             events = follow_named(services.run_log, run_id, 0, ANSWER_WITHIN_S, revive)
-            async for name, _ in _with_progress(events, call.progress):
-                if name == "ASK_USER":
-                    break
-            record = await owned_run(run_id, call.user, services.runs)
-        return await _outcome(await view_run(record, services, call.user), call)
+            view = await view_at_end(_with_progress(events, call.progress), partial(_view_of, run_id, call))
+        return _outcome(view, call)
 
 
 class ReplyParameters(Parameters):
@@ -352,11 +350,10 @@ class Reply(McpTool):
             events = follow_named(
                 services.run_log, run_id, after, ANSWER_WITHIN_S, revive, first_slice=log_slice
             )
-            async for name, _ in _with_progress(events, call.progress):
-                if name == "ASK_USER":
-                    break
-        record = await owned_run(run_id, call.user, services.runs)
-        return await _outcome(await view_run(record, services, call.user), call)
+            view = await view_at_end(_with_progress(events, call.progress), partial(_view_of, run_id, call))
+        else:
+            view = await _view_of(run_id, call)
+        return _outcome(view, call)
 
 
 class ListTables(McpTool):
@@ -442,7 +439,12 @@ async def _with_progress(
             yield name, frame
 
 
-async def _outcome(view: RunView, call: McpCall) -> ToolResult:
+async def _view_of(run_id: str, call: McpCall) -> RunView:
+    record = await owned_run(run_id, call.user, call.services.runs)
+    return await view_run(record, call.services, call.user)
+
+
+def _outcome(view: RunView, call: McpCall) -> ToolResult:
     outcome: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
         outcome |= {

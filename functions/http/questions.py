@@ -3,8 +3,8 @@
 A repeated request with the same key follows the run of the first one.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -192,14 +192,18 @@ async def view_of(run_id: str, question: Question) -> RunView:
     return await view_run(record, question.services, in_thread(question.user, record.thread_id))
 
 
-async def view_at_end(run_id: str, events: AsyncIterator[NamedFrame], question: Question) -> RunView:
-    """Wait until a run ends or asks for a clarification, or until `events` reaches its time limit. Return the
-    run's current state.
+async def view_at_end(
+    events: AsyncGenerator[NamedFrame, None], read_view: Callable[[], Awaitable[RunView]]
+) -> RunView:
+    """Wait until a run ends or waits for a clarification, or until `events` reaches its time limit. Return
+    the run's current state.
     """
-    async for name, _ in events:
-        if name == "ASK_USER" and (view := await view_of(run_id, question)).status == "waiting":
-            return view
-    return await view_of(run_id, question)
+    async with aclosing(events):
+        async for name, _ in events:
+            # The events may begin with a clarification that was answered long ago.
+            if name == "ASK_USER" and (view := await read_view()).status == "waiting":
+                return view
+    return await read_view()
 
 
 async def deliver_answer(
