@@ -26,7 +26,7 @@ from functions.http.requests import Caller, Durable, Ready, open_stream
 from functions.http.responses import address_of, event_stream, json_response
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
-from shared.conversations.threads import thread_with
+from shared.conversations.thread_search import thread_with
 from shared.evidence.untrusted_text import markdown_text
 from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError, status_of
 from shared.platform.models import Model

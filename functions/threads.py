@@ -13,28 +13,17 @@ from functions.http.conditions import etag_of, require_match
 from functions.http.contracts import Reply, contract, json_reply
 from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders, ListQuery, Page
-from functions.http.requests import (
-    Caller,
-    Durable,
-    Ready,
-    count_call,
-)
+from functions.http.requests import Caller, Durable, Ready, count_call
 from functions.http.responses import json_response, tagged_response
 from functions.ingest import start_ingestions
 from shared.access.idempotency import KeyClaim, finish
 from shared.conversations import models as conversations
 from shared.conversations import threads
 from shared.conversations.branches import branch_thread
+from shared.conversations.messages import read_messages
 from shared.conversations.models import NewThread, ThreadRename, ThreadView
-from shared.conversations.threads import (
-    find_threads,
-    list_threads,
-    new_thread,
-    owned_thread,
-    read_messages,
-    rename_thread,
-    view_of,
-)
+from shared.conversations.thread_search import find_threads
+from shared.conversations.threads import list_threads, new_thread, owned_thread, rename_thread, view_of
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.models import Model
 

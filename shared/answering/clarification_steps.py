@@ -8,7 +8,7 @@ from shared.answering.clarification import chosen_doc_ids, read_answer
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import Observed, StepContext
 from shared.answering.steps import TakeAnswer
-from shared.conversations.threads import show_run
+from shared.conversations.turns import show_run
 from shared.evidence.messages import messages_in
 from shared.evidence.untrusted_text import shown_name
 from shared.platform.concurrency import run_together

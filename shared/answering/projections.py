@@ -14,7 +14,7 @@ from shared.answering.provenance import keep_provenance, provenance_of
 from shared.answering.run_facts import note_end
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_documents import record_unanswered
-from shared.conversations.threads import ask_to_remember, close_turn, show_run
+from shared.conversations.turns import ask_to_remember, close_turn, show_run
 from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError
 from shared.platform.names import RUN_LOG

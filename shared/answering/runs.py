@@ -15,7 +15,7 @@ from shared.answering.clarification_steps import pending_clarification
 from shared.answering.run_end import close_run
 from shared.answering.services import AnsweringServices
 from shared.answering.views import live_views
-from shared.conversations.threads import OpenedTurn, open_turn
+from shared.conversations.turns import OpenedTurn, open_turn
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
 from shared.platform.hashing import digest

@@ -12,13 +12,7 @@ from shared.access.models import UserContext
 from shared.conversations.models import Branch, Thread, ThreadTurn, ThreadView
 from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import MAX_TURNS_AT_ONCE, ThreadStore
-from shared.conversations.threads import (
-    change_thread,
-    delete_thread,
-    is_shown,
-    owned_thread,
-    store_thread,
-)
+from shared.conversations.threads import change_thread, delete_thread, owned_thread, store_thread
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.runs.run_store import RunStore, owned_run
 
@@ -45,7 +39,7 @@ async def branch_thread(
         lambda thread: thread.model_copy(update={"family": thread.family or thread.thread_id}),
     )
     turns = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
-    shared = [turn for turn in turns if is_shown(turn, parent)]
+    shared = [turn for turn in turns if turn.is_shown_in(parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
         # The thread was cleared between finding the run and reading the turns.
         raise _no_such_turn()
@@ -84,7 +78,7 @@ async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads:
     """Return whether one of the threads in `relatives` shows the same run as this turn."""
     for thread in relatives:
         same = await threads.turn(thread.owner_id, thread.thread_id, turn.number)
-        if same is not None and same.run_id == turn.run_id and is_shown(same, thread):
+        if same is not None and same.run_id == turn.run_id and same.is_shown_in(thread):
             return True
     return False
 
@@ -116,7 +110,7 @@ async def _turn_of(branch: Branch, user: UserContext, services: ConversationServ
     thread = await owned_thread(branch.thread_id, user, services.threads)
     record = await owned_run(branch.run_id, user, services.runs)
     turn = await services.threads.turn(user.user_id, thread.thread_id, record.turn)
-    if turn is None or turn.run_id != branch.run_id or not is_shown(turn, thread):
+    if turn is None or turn.run_id != branch.run_id or not turn.is_shown_in(thread):
         raise _no_such_turn()
     return turn
 

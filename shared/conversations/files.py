@@ -13,7 +13,7 @@ from shared.access.models import UserContext
 from shared.conversations.models import Thread
 from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
-from shared.conversations.threads import change_thread, clear_turns, is_shown, owned_thread
+from shared.conversations.threads import change_thread, clear_turns, owned_thread
 from shared.documents.ids import document_id, document_of_blob
 from shared.ingestion.thread_files import (
     StoredFile,
@@ -166,7 +166,7 @@ async def remove_from_thread(
     # Read the turns after hiding the file: questions asked from then on can't use it.
     turns = await services.threads.turns(user.user_id, thread_id, _TURNS_READ)
     since = file.since - _CLOCK_SKEW
-    was_used = any(turn.with_files and turn.asked_at >= since and is_shown(turn, thread) for turn in turns)
+    was_used = any(turn.with_files and turn.asked_at >= since and turn.is_shown_in(thread) for turn in turns)
     if was_used:
         await clear_turns(thread_id, user, services, has_files=len(files) > 1)
     await remove_file(file.name, services)

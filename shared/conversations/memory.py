@@ -24,7 +24,6 @@ from shared.conversations.models import (
 )
 from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
-from shared.conversations.threads import is_shown
 from shared.conversations.window import (
     MEMORY_CHARS,
     QUESTION_CHARS,
@@ -237,7 +236,7 @@ async def _remember_thread(owner_id: str, thread_id: str, services: Conversation
     if thread is None or thread.is_deleted:
         return
     turns = await services.threads.turns(owner_id, thread_id, _TURNS_READ)
-    alive = [turn for turn in turns if is_shown(turn, thread)]
+    alive = [turn for turn in turns if turn.is_shown_in(thread)]
     for turn in reversed(alive):
         if turn.status == "answered" and not turn.is_remembered:
             await _remember_turn(owner_id, turn, services)
@@ -280,7 +279,7 @@ async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> b
         threads.turn(owner_id, turn.thread_id, turn.number),
         threads.forgotten_until(owner_id),
     )
-    if thread is None or thread.is_deleted or current is None or not is_shown(current, thread):
+    if thread is None or thread.is_deleted or current is None or not current.is_shown_in(thread):
         return False
     return forgotten is None or turn.asked_at > forgotten
 

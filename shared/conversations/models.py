@@ -83,6 +83,10 @@ class ThreadTurn(Model):
     with_files: bool = False
     revision: str | None = None
 
+    def is_shown_in(self, thread: Thread) -> bool:
+        """Return whether the owner still sees the turn in this thread, because it wasn't cleared."""
+        return self.number > thread.cleared_count and self.status != "erased"
+
 
 class ThreadPage(Model):
     """A page of threads, most recently used first. `cursor` leads to the next page and is None at the end."""

@@ -18,7 +18,7 @@ from shared.answering.steps import (
     StepInput,
     TakeTurn,
 )
-from shared.conversations.threads import read_messages
+from shared.conversations.messages import read_messages
 from shared.platform.errors import CallerError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView

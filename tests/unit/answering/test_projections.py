@@ -12,8 +12,9 @@ from shared.answering.projections import project
 from shared.answering.run_end import cancel_run, project_run
 from shared.answering.runs import begin_run, close_dead_run, view_run
 from shared.answering.steps import CommitAnswer, RunClosed, StepInput
+from shared.conversations.messages import read_messages
 from shared.conversations.run_list import list_runs
-from shared.conversations.threads import list_threads, read_messages
+from shared.conversations.threads import list_threads
 from shared.platform.errors import NotFoundError
 from shared.platform.names import RUN_LOG, TURNS_QUEUE
 from shared.quality.recording import rate_run

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 import pytest
 
 from shared.conversations.branches import branch_thread
+from shared.conversations.messages import read_messages
 from shared.conversations.models import Branch
-from shared.conversations.threads import clear_thread, delete_thread, owned_thread, read_messages
+from shared.conversations.threads import clear_thread, delete_thread, owned_thread
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.runs.models import RunRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.queued_work import erase_queued
-from tests.unit.conversations.test_threads import ask, begin, questions_of
+from tests.unit.conversations.asking import ask, begin, questions_of
 from tests.world import ANNA, BEN, corpus_services
 
 QUESTIONS = ("At what pressure does the pump run?", "And why?", "Since when?")

@@ -8,7 +8,8 @@ import pytest
 from shared.access.models import UserContext
 from shared.conversations.memory import Memories, MemorySearch, forget_all, list_memories, remember
 from shared.conversations.models import ConversationSummary, RememberTask
-from shared.conversations.threads import clear_thread, delete_thread, thread_and_turns
+from shared.conversations.threads import clear_thread, delete_thread
+from shared.conversations.turns import thread_and_turns
 from shared.conversations.window import conversation_from
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError
 from shared.platform.language_models.models import Prompt
@@ -21,7 +22,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.queued_work import remember_queued
-from tests.unit.conversations.test_threads import ask
+from tests.unit.conversations.asking import ask
 from tests.world import ANNA, BEN, Model, corpus_services, plan
 
 

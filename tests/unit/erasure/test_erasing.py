@@ -9,7 +9,8 @@ from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.runs import view_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import CommitAnswer, RunClosed, StepFailed, StepInput
-from shared.conversations.threads import clear_thread, delete_thread, list_threads, read_messages
+from shared.conversations.messages import read_messages
+from shared.conversations.threads import clear_thread, delete_thread, list_threads
 from shared.erasure.threads import LAST_PASS_AFTER_S
 from shared.platform.errors import NotFoundError
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, WORK
@@ -22,7 +23,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryRunStore, InMemoryTaskQueues, InMemoryThreadStore
 from tests.queued_work import erase_queued, remember_queued
 from tests.scripts import next_action, observe, perform, start
-from tests.unit.conversations.test_threads import ask, begin
+from tests.unit.conversations.asking import ask, begin
 from tests.world import ANNA, BEN, corpus_services
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from shared.access.idempotency import LIFETIME, purge_old_requests
 from shared.access.limits import release
 from shared.access.owner_ids import owner_prefix
 from shared.access.user_limit_store import Slot
-from shared.conversations.threads import list_threads, new_thread, read_messages
+from shared.conversations.messages import read_messages
+from shared.conversations.threads import list_threads, new_thread
 from shared.erasure.threads import erase_run
 from shared.platform.errors import NotFoundError
 from shared.platform.instances import Instances

@@ -19,7 +19,7 @@ from shared.runs.run_store import RunStore
 from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
 from tests.queued_work import remember_queued
-from tests.unit.conversations.test_threads import ask
+from tests.unit.conversations.asking import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
     as_user,

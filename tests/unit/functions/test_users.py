@@ -17,7 +17,7 @@ from shared.platform.names import DOCUMENTS, ERASURES_QUEUE
 from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.conversations.test_threads import ask
+from tests.unit.conversations.asking import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
     as_user,

@@ -9,7 +9,7 @@ from shared.answering.retention import purge_old_runs
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, view_run
 from shared.answering.subagent_models import SubagentState
-from shared.conversations.threads import read_messages
+from shared.conversations.messages import read_messages
 from shared.erasure.threads import erase_run
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallTimeoutError, NotFoundError

@@ -9,7 +9,7 @@ import pytest
 from shared.answering.inline import RunChildren
 from shared.answering.services import AnsweringServices
 from shared.answering.subagent_models import SubagentEnd, SubagentStart, SubagentState
-from shared.conversations.threads import read_messages
+from shared.conversations.messages import read_messages
 from shared.platform.language_models.models import CallLimits
 from shared.runs.events import RunEvent
 from shared.runs.models import RunView
