@@ -13,7 +13,7 @@ import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object, call_activity, child_input, close_trace, input_of
-from shared.answering.clarification import event_name
+from shared.answering.clarification import reply_event_name
 from shared.answering.script import (
     Children,
     Command,
@@ -129,7 +129,7 @@ def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path
 def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Tasks:
     # The event only signals that a reply was stored. A premature, duplicate or unrelated event does no harm,
     # because the reply itself is read from the store.
-    answered = context.wait_for_external_event(event_name(reply.ask_step))
+    answered = context.wait_for_external_event(reply_event_name(reply.ask_step))
     too_late = context.create_timer(reply.until)
     winner = yield context.task_any([answered, too_late])
     if winner != answered:

@@ -19,7 +19,7 @@ from shared.access.idempotency import LIFETIME, KeyClaim, complete_key
 from shared.access.limits import is_expected, release, slot_of_run
 from shared.access.models import UserContext
 from shared.access.security_filter import in_thread
-from shared.answering.clarification import event_name
+from shared.answering.clarification import reply_event_name
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.runs import Admit, begin_run, begun_log, close_dead_run, renew_run, view_run
 from shared.ingestion import fair_turns
@@ -222,6 +222,6 @@ async def deliver_answer(
         # The event is raised only after the answer is stored. If raising it fails, the user's retry raises it
         # again.
         try:
-            await client.raise_event(record.run_id, event_name(record.ask_step), {})
+            await client.raise_event(record.run_id, reply_event_name(record.ask_step), {})
         except Exception:  # noqa: BLE001  # the instance is lost; a restarted one finds the answer
             await closer(client, record.run_id, services)()

@@ -19,7 +19,7 @@ from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
 from shared.access.security_filter import principals
 from shared.answering.agent_files import read_agent
-from shared.answering.clarification import read_answer
+from shared.answering.clarification import read_reply
 from shared.answering.inline import run_to_end, waits
 from shared.answering.models import Turn as AskingTurn
 from shared.answering.script import Reply, Results, next_command
@@ -271,7 +271,7 @@ async def _answer_message(
     else:
         try:
             answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
-            choice = read_answer(answer, waiting.asked.options).model_copy(update={"asker": user})
+            choice = read_reply(answer, waiting.asked.options).model_copy(update={"asker": user})
         except CallerError as unknown:
             yield _repeat_question(waiting, unknown)
             return

@@ -7,7 +7,7 @@ from shared.answering.answer_stream import AnswerStream
 from shared.answering.models import Gap
 from shared.answering.number_check import NumberCheck, Withheld
 from shared.answering.quote_repair import QuoteRepairer
-from shared.answering.statements import Statement, read_answer, shown_gap
+from shared.answering.statements import Statement, parse_answer, shown_gap
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation, TableResult
@@ -80,7 +80,7 @@ class AnswerWriter:
             at_end: nothing follows it.
             to_gap: stop at the first gap, because it is searched for before it is shown.
         """
-        answer = read_answer(text, at_end=at_end)
+        answer = parse_answer(text, at_end=at_end)
         holds_numbers = bool(self.numbers.results) and not at_end
         end = answer.before_numbers if holds_numbers else len(answer.text)
         end = max(min(end, answer.first_gap if to_gap else end), self._position)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.access.limits import admit, hold, release, slot_of_run
 from shared.access.models import UserContext
-from shared.answering.clarification import chosen_doc_ids, read_answer
+from shared.answering.clarification import chosen_doc_ids, read_reply
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import Observed, StepContext
 from shared.answering.steps import TakeAnswer
@@ -62,7 +62,7 @@ async def answer_clarification(
     clarification, reply = await clarification_of(record.run_id, record.ask_step, services.run_log)
     if clarification is None:
         raise ConflictError("The run is about to ask its clarifying question.", "Send the answer again.")
-    choice = read_answer(answer, clarification.options).model_copy(update={"asker": user})
+    choice = read_reply(answer, clarification.options).model_copy(update={"asker": user})
     if record.status == "waiting":
         slot = slot_of_run(record.run_id, services.settings)
         await admit(user, services.settings, services.user_limits, slot=slot)

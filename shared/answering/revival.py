@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from shared.answering.children import child_ids
-from shared.answering.clarification import event_name
+from shared.answering.clarification import reply_event_name
 from shared.answering.run_end import project_run
 from shared.answering.runs import close_dead_run
 from shared.answering.services import AnsweringServices
@@ -91,7 +91,7 @@ async def _restart(
     _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
     if reply is not None:
         # The event that signalled the reply was lost with the history, so raise it again.
-        await instances.raise_event(run_id, event_name(record.ask_step))
+        await instances.raise_event(run_id, reply_event_name(record.ask_step))
 
 
 async def _append_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:

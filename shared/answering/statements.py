@@ -105,7 +105,7 @@ def read_gaps(answer: str) -> tuple[Gap, ...]:
     """Return the distinct gaps that an answer reports. Gaps without a description are dropped, because they
     can't be searched for.
     """
-    gaps = (shown_gap(tag) for tag in read_answer(answer, at_end=True).tags if isinstance(tag, GapTag))
+    gaps = (shown_gap(tag) for tag in parse_answer(answer, at_end=True).tags if isinstance(tag, GapTag))
     distinct: dict[str, Gap] = {}
     for gap in gaps:
         distinct.setdefault(gap.missing, gap)
@@ -125,7 +125,7 @@ def from_first_gap(turn_text: str) -> str:
     return _TAG.sub("", turn_text[gap.start() :]) if gap else ""
 
 
-def read_answer(text: str, *, at_end: bool) -> TaggedText:
+def parse_answer(text: str, *, at_end: bool) -> TaggedText:
     """Parse the text of an answer, up to a tag that is incomplete.
 
     Line breaks before a next question belong to it.

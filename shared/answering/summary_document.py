@@ -39,7 +39,7 @@ from shared.answering.summary_models import (
     WindowResult,
     WindowsRead,
 )
-from shared.answering.summary_result import not_found
+from shared.answering.summary_result import not_found_warning
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, DocumentNotFoundError, GroundworkError, NotFoundError
 from shared.platform.models import Model, Stored
@@ -158,7 +158,9 @@ class _DocumentTurn(Attempt[StepResult]):
             observed, value, part = await self.work()
         except DocumentNotFoundError:
             # The document was deleted or the user lost access to it, so none of its findings may be used.
-            value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
+            value = DocumentResult(
+                doc_id=self._doc_id, status="not_found", warning=not_found_warning(self._doc_id)
+            )
             observed, part = DocumentEnded(status="not_found"), _RESULT
         result = StepResult(observation=observed, tokens=self._budget.tokens)
         # Store every value in a blob, even a small one, because each step reads the whole journal.

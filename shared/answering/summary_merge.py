@@ -37,7 +37,7 @@ from shared.answering.summary_models import (
     SummaryOutcome,
     SummaryStale,
 )
-from shared.answering.summary_result import not_found, summary_result
+from shared.answering.summary_result import not_found_warning, summary_result
 from shared.evidence.messages import messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DependencyError, DocumentNotFoundError, NotFoundError
@@ -163,7 +163,9 @@ async def _readable_results(
     return [
         result
         if result.doc_id in readable
-        else DocumentResult(doc_id=result.doc_id, status="not_found", warning=not_found(result.doc_id))
+        else DocumentResult(
+            doc_id=result.doc_id, status="not_found", warning=not_found_warning(result.doc_id)
+        )
         for result in results
     ]
 

@@ -95,7 +95,7 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
         metrics=tuple(one for one in result.metrics if one.citation.doc_id not in closed),
         citations=tuple(one for one in result.citations if one.doc_id not in closed),
         documents=tuple(
-            SummarisedDocument(doc_id=one.doc_id, status="not_found", warning=not_found(one.doc_id))
+            SummarisedDocument(doc_id=one.doc_id, status="not_found", warning=not_found_warning(one.doc_id))
             if one.doc_id in closed
             else one
             for one in result.documents
@@ -104,7 +104,7 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
     )
 
 
-def not_found(doc_id: str) -> str:
+def not_found_warning(doc_id: str) -> str:
     """Return the warning for a missing or forbidden document. It is the same for both."""
     return f"There is no document {doc_id[:64]!r}."
 

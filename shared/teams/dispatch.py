@@ -9,7 +9,7 @@ from contextlib import suppress
 from shared.access.limits import admit, release, slot_of_run
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for, asked_agent
-from shared.answering.clarification import event_name
+from shared.answering.clarification import reply_event_name
 from shared.answering.clarification_steps import answer_clarification, pending_clarification
 from shared.answering.runs import begin_run, thread_of_run, view_run
 from shared.conversations.memory import forget_all
@@ -194,7 +194,7 @@ async def _resume(incoming: IncomingMessage, record: RunRecord, answer: Clarific
     except CallerError:
         return await incoming.finish(messages.ANSWERED_ALREADY)
     if must_be_raised:
-        await deps.orchestrations.raise_event(record.run_id, event_name(ask_step))
+        await deps.orchestrations.raise_event(record.run_id, reply_event_name(ask_step))
     memory = ReplyMemory(deps.services.blobs, record.run_id, incoming.step.reply_key)
     if not await memory.claim(ask_step):
         return incoming.step.end  # A second click: the reply to the first click shows the answer.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from shared.access.owner_ids import owned_id
-from shared.answering.clarification import read_answer
+from shared.answering.clarification import read_reply
 from shared.platform.hashing import digest
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.teams.models import BotActivity, BotConversation, BotIgnored, BotSender, Command
@@ -120,7 +120,7 @@ def as_answer(text: str, options: Sequence[ClarificationOption]) -> Choice | Non
         CallerError: no option has this number.
     """
     words = text.strip()[:MAX_OPTION_CHARS]
-    choice = read_answer(ClarificationAnswer(text=words), options)
+    choice = read_reply(ClarificationAnswer(text=words), options)
     if choice.numbers:
         return None if words.endswith("?") and not _is_short(words) else choice
     return None if _asks(words) else choice

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shared.answering.clarification import MAX_READ
 from shared.answering.delegated_documents import MOST_DOCUMENTS
+from shared.answering.document_references import MAX_READ
 from shared.answering.inline import RunChildren
 from shared.answering.services import AnsweringServices
 from shared.answering.subagent_models import SubagentEnd, SubagentStart

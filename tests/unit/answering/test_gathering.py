@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from shared.answering.listing import gather_documents
+from shared.answering.named_documents import resolve_documents
 from shared.answering.prompt import documents_xml
-from shared.answering.retrieval import QuestionSearch, resolve_documents
+from shared.answering.question_search import QuestionSearch
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.block_reading import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.statements import Statement, read_answer, split_turn
+from shared.answering.statements import Statement, parse_answer, split_turn
 from shared.evidence.tags import CiteTag, FigureTag
 
 PARTS = (
@@ -89,9 +89,9 @@ CITE = CiteTag(result="q1")
 
 @given(st.lists(st.sampled_from((*PARTS, *TAGS, *TEXTS)), max_size=20).map("".join))
 def test_the_parts_of_a_longer_text_begin_with_those_of_a_shorter_one(text: str) -> None:
-    whole = read_answer(text, at_end=True)
+    whole = parse_answer(text, at_end=True)
     for end in range(len(text)):
-        answer = read_answer(text[:end], at_end=False)
+        answer = parse_answer(text[:end], at_end=False)
         assert whole.text.startswith(answer.text)
         assert whole.tags[: len(answer.tags)] == answer.tags
         assert answer.before_numbers <= len(answer.text)
@@ -100,7 +100,7 @@ def test_the_parts_of_a_longer_text_begin_with_those_of_a_shorter_one(text: str)
 
 @given(st.lists(st.sampled_from((*PARTS, *TAGS, *TEXTS)), max_size=20).map("".join), st.integers(0, 50))
 def test_parts_have_all_text_and_tags_wherever_they_are_split(text: str, cut: int) -> None:
-    answer = read_answer(text, at_end=True)
+    answer = parse_answer(text, at_end=True)
     cut = min(cut, len(answer.text))
     parts = [*answer.parts(0, cut), *answer.parts(cut, len(answer.text))]
     statements = [part for part in parts if isinstance(part, Statement)]
@@ -123,12 +123,12 @@ def test_parts_have_all_text_and_tags_wherever_they_are_split(text: str, cut: in
     ],
 )
 def test_a_line_is_held_back_from_its_first_sentence_with_a_number(text: str, expected: str) -> None:
-    answer = read_answer(f'{text}<cite result="q1"/>', at_end=False)
+    answer = parse_answer(f'{text}<cite result="q1"/>', at_end=False)
     assert answer.text[: answer.before_numbers] == expected
 
 
 def test_a_line_break_or_a_figure_ends_a_statement() -> None:
-    answer = read_answer('It made 5<cite result="q1"/>.\nIt<figure block_id="f"/>', at_end=False)
+    answer = parse_answer('It made 5<cite result="q1"/>.\nIt<figure block_id="f"/>', at_end=False)
     assert list(answer.parts(0, len(answer.text))) == [
         Statement("It made 5", (CITE,), begins_line=True),
         Statement(".\n"),

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from shared.answering.clarification import chosen_doc_ids, read_answer
+from shared.answering.clarification import chosen_doc_ids, read_reply
 from shared.platform.errors import CallerError
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 
@@ -22,7 +22,7 @@ OPTIONS = tuple(
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    choice = read_answer(ClarificationAnswer(text=text), OPTIONS)
+    choice = read_reply(ClarificationAnswer(text=text), OPTIONS)
     assert not choice.extra_words
     return choice.numbers
 
@@ -68,8 +68,8 @@ def test_names_count_before_dates() -> None:
         ),
     )
     for text in ("annual-report-2024.pdf", "the one from 2024", "the newer one, 2024"):
-        assert read_answer(ClarificationAnswer(text=text), options).numbers == (2,)
-    assert read_answer(ClarificationAnswer(text="the one of February 2025"), options).numbers == (2,)
+        assert read_reply(ClarificationAnswer(text=text), options).numbers == (2,)
+    assert read_reply(ClarificationAnswer(text="the one of February 2025"), options).numbers == (2,)
 
 
 @pytest.mark.parametrize("text", ["②", "²", "２", "the ② one", "No. ２"])
@@ -80,11 +80,11 @@ def test_a_number_may_be_written_as_clients_of_chats_write_it(text: str) -> None
 @pytest.mark.parametrize("text", ["₉", "೨²x", "①②③"])
 def test_no_sign_that_looks_like_a_number_is_more_than_a_wrong_answer(text: str) -> None:
     with suppress(CallerError):
-        read_answer(ClarificationAnswer(text=text), OPTIONS)
+        read_reply(ClarificationAnswer(text=text), OPTIONS)
 
 
 def test_a_number_is_a_number() -> None:
-    assert read_answer(ClarificationAnswer(choice=2), OPTIONS) == Choice(said="2", numbers=(2,))
+    assert read_reply(ClarificationAnswer(choice=2), OPTIONS) == Choice(said="2", numbers=(2,))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_number_is_a_number() -> None:
 )
 def test_an_option_that_is_not_there_is_refused_with_those_that_are(answer: dict[str, object]) -> None:
     with pytest.raises(CallerError) as refused:
-        read_answer(ClarificationAnswer.model_validate(answer), OPTIONS)
+        read_reply(ClarificationAnswer.model_validate(answer), OPTIONS)
     assert refused.value.hints[1] == "2: Annual report 2023 (annual-report-2023.pdf, 2026-02-01)"
 
 
@@ -100,7 +100,7 @@ def test_an_option_that_is_not_there_is_refused_with_those_that_are(answer: dict
     "text", ["what was the profit", "the one of the works council", "?", "annual report"]
 )
 def test_words_that_choose_nothing_are_added_to_the_question(text: str) -> None:
-    assert read_answer(ClarificationAnswer(text=text), OPTIONS) == Choice(said=text, extra_words=text)
+    assert read_reply(ClarificationAnswer(text=text), OPTIONS) == Choice(said=text, extra_words=text)
 
 
 def test_what_is_not_chosen_among_means_all() -> None:
