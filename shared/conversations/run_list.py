@@ -7,7 +7,7 @@ from datetime import UTC
 from shared.access.models import UserContext
 from shared.conversations.models import RunItem, RunList, ThreadTurn
 from shared.conversations.services import ConversationServices
-from shared.conversations.thread_store import ThreadStore
+from shared.conversations.thread_search import shown_turns
 from shared.platform.concurrency import run_together
 from shared.platform.cursors import read_cursor, write_cursor
 from shared.runs.journal import current_record
@@ -26,26 +26,13 @@ async def list_runs(
         CallerError: the cursor is invalid.
     """
     before = tuple(read_cursor(cursor, _CURSOR).split(" ")) if cursor else None
-    older = [turn for turn in await _turns(user, services.threads) if before is None or _place(turn) < before]
+    turns = await shown_turns(user, services.threads, _MOST_TURNS)
+    older = [turn for turn in turns if before is None or _place(turn) < before]
     older.sort(key=_place, reverse=True)
     page = older[:limit]
     items = await _items(page, user, services)
     following = write_cursor(" ".join(_place(page[-1]))) if len(older) > limit else None
     return RunList(runs=items, count=len(items), cursor=following)
-
-
-async def _turns(user: UserContext, threads: ThreadStore) -> list[ThreadTurn]:
-    """Return the turns of all the user's threads, except cleared turns and deleted threads."""
-    cleared = {
-        thread.thread_id: thread.cleared_count
-        async for thread in threads.of_owner(user.user_id)
-        if not thread.is_deleted
-    }
-    return [
-        turn
-        for turn in await threads.all_turns(user.user_id, _MOST_TURNS)
-        if turn.status != "erased" and turn.number > cleared.get(turn.thread_id, turn.number)
-    ]
 
 
 async def _items(

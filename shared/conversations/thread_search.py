@@ -37,7 +37,7 @@ async def find_threads(words: str, user: UserContext, threads: ThreadStore, limi
 
 
 def _holds(thread: Thread, turns: Sequence[ThreadTurn], terms: Sequence[str]) -> bool:
-    questions = [turn.question for turn in turns if turn.number > thread.cleared_count]
+    questions = [turn.question for turn in turns if turn.is_shown_in(thread)]
     text = "\n".join([thread.title, *questions]).casefold()
     return all(word in text for word in terms)
 
@@ -49,28 +49,35 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
     the turns, because it answered a clarification. The longest match wins, then the newest.
     """
     turns_by_thread: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
-    for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
-        if turn.status != "erased":
-            turns_by_thread[turn.thread_id].append(turn)
+    for turn in await shown_turns(user, threads, _MOST_TURNS):
+        turns_by_thread[turn.thread_id].append(turn)
+    texts = [question.strip() for question in questions]
     # Skip threads with files: clients that send whole conversations must not see answers that may quote the
     # files.
-    turns_by_thread = defaultdict(
-        list,
-        {
-            thread_id: turns
-            for thread_id, turns in turns_by_thread.items()
-            if not any(turn.with_files for turn in turns)
-        },
-    )
-    turns_by_thread = defaultdict(
-        list, {thread_id: current_turns(turns) for thread_id, turns in turns_by_thread.items()}
-    )
-    texts = [question.strip() for question in questions]
-    candidates: list[list[ThreadTurn]] = []
-    for turns in turns_by_thread.values():
-        turns.sort(key=lambda turn: turn.number)
-        rest = iter(texts)
-        if turns[0].question == texts[0] and all(turn.question in rest for turn in turns):
-            candidates.append(turns)
-    best = max(candidates, key=lambda turns: (len(turns), turns[-1].asked_at), default=None)
+    histories = [
+        current_turns(turns)
+        for turns in turns_by_thread.values()
+        if not any(turn.with_files for turn in turns)
+    ]
+    matches = [history for history in histories if _contains_exactly(history, texts)]
+    best = max(matches, key=lambda history: (len(history), history[-1].asked_at), default=None)
     return best[-1] if best else None
+
+
+def _contains_exactly(history: Sequence[ThreadTurn], texts: Sequence[str]) -> bool:
+    remaining = iter(texts)
+    return history[0].question == texts[0] and all(turn.question in remaining for turn in history)
+
+
+async def shown_turns(user: UserContext, threads: ThreadStore, limit: int) -> list[ThreadTurn]:
+    """Return up to `limit` turns of all the user's threads, in arbitrary order. Cleared turns and deleted
+    threads are left out.
+    """
+    present = {
+        thread.thread_id: thread async for thread in threads.of_owner(user.user_id) if not thread.is_deleted
+    }
+    return [
+        turn
+        for turn in await threads.all_turns(user.user_id, limit)
+        if turn.thread_id in present and turn.is_shown_in(present[turn.thread_id])
+    ]
