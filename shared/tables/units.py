@@ -61,9 +61,9 @@ def split_unit(line: str) -> tuple[str, str]:
 
 
 def is_unit(text: str) -> bool:
-    """Return whether a text consists of a unit."""
+    """Return whether a text consists of a unit. The end of a wrapped line, such as "millions):", doesn't."""
     title, unit = split_unit(text)
-    return bool(unit) and not title
+    return bool(unit) and not title and text.count("(") == text.count(")")
 
 
 def _is_unit_word(word: str) -> bool:

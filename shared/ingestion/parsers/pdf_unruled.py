@@ -18,6 +18,7 @@ from shared.ingestion.parsers.pdf_content import Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import Table
+from shared.tables.units import is_unit
 
 # Vertical tolerance for words in one row, relative to the height of a word. Rows are at least one height
 # apart.
@@ -418,12 +419,12 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
             break
         is_apart = row.bottom - below.top > _WRAP_GAP * below.height
         is_over = all(cell.left > block.label_end for cell in row.cells)
-        if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text) and not is_over:
+        if header and len(below.cells) >= width and is_apart and not _is_unit(row.text) and not is_over:
             # Every column has a name now, so the rows above aren't part of the header.
             break
         header.insert(0, row)
         below = row
-        if _UNIT.match(row.text) and len(row.cells) == 1:
+        if _is_unit(row.text) and len(row.cells) == 1:
             # The row above the units is the title of the table.
             break
     while header and not _names_columns(header[0], block):
@@ -434,7 +435,7 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
 
 
 def _is_header(row: _Row, block: _Block) -> bool:
-    if _UNIT.match(row.text):
+    if _is_unit(row.text):
         return len(row.words) <= 2 * _MAX_HEADER_WORDS
     begin = block.columns[0][0]
     if _CAPTION.match(row.text) or any(_is_sentence(cell) for cell in row.cells):
@@ -445,6 +446,10 @@ def _is_header(row: _Row, block: _Block) -> bool:
         for cell in row.cells
     )
     return not is_over and not _is_title(row, block) and (not row.is_data or row.year_count > 1)
+
+
+def _is_unit(text: str) -> bool:
+    return _UNIT.match(text) is not None or is_unit(text)
 
 
 def _is_sentence(cell: _Cell) -> bool:
@@ -466,7 +471,7 @@ def _is_title(row: _Row, block: _Block) -> bool:
 
 def _names_columns(row: _Row, block: _Block) -> bool:
     begin = block.columns[0][0] - row.height
-    return len(row.cells) > 1 or row.cells[0].centre > begin or _UNIT.match(row.text) is not None
+    return len(row.cells) > 1 or row.cells[0].centre > begin or _is_unit(row.text)
 
 
 def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
@@ -573,7 +578,7 @@ def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[
     result = []
     for number, cell in enumerate(row.cells):
         own = covered[number]
-        if _UNIT.match(cell.text):
+        if _UNIT.match(cell.text) or (len(row.cells) == 1 and is_unit(cell.text)):
             result.append([0])
             continue
         if cell.right < columns[first][0]:

@@ -73,6 +73,16 @@ def test_rows_of_figures_become_a_table_with_their_header_of_two_rows(tmp_path: 
     ]
 
 
+@pytest.mark.parametrize("unit", ["(Millions)", "in TEUR", "en milliers d'euros"])
+def test_a_unit_above_the_labels_belongs_to_the_header(tmp_path: Path, unit: str) -> None:
+    page = Page()
+    page.line(unit)
+    page.row("Net income", "2023", "2022")
+    for row in ROWS:
+        page.row(*row)
+    assert table_of(page.elements(tmp_path))[0] == f"| {unit} Net income | 2023 | 2022 |"
+
+
 def test_names_of_columns_may_stand_left_of_their_figures(tmp_path: Path) -> None:
     page = Page()
     page.line("Twelve Months Ended June 30,", 345)
