@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from shared.access.models import UserContext
 from shared.access.owner_ids import owner_prefix
-from shared.answering.agent import SESSIONS
+from shared.answering.agent_sessions import SESSIONS
 from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
 from shared.documents.ids import CONVERSATION_FILES, document_of_blob, is_sidecar

@@ -11,7 +11,7 @@ from shared.access.idempotency import claim_key
 from shared.access.limits import admit
 from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
-from shared.answering.agent import WaitingRun
+from shared.answering.agent_sessions import WaitingRun
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
 from shared.answering.summary_runs import begin_summary
