@@ -29,23 +29,14 @@ from shared.access.access_lists import with_ids
 from shared.access.audit_trail import access_action
 from shared.access.daily_use import SENDING
 from shared.access.models import UserContext
-from shared.documents import listing
+from shared.documents import listing, lookup
 from shared.documents.figures import readable_figure
-from shared.documents.listing import (
-    DocumentDeleting,
-    DocumentDetail,
-    DocumentFacets,
-    DocumentList,
-    ListCriteria,
-    count_documents,
-    find_documents,
-    get_own_document,
-    readable_blob,
-    sorted_documents,
-)
+from shared.documents.listing import ListCriteria, count_documents, find_documents, sorted_documents
+from shared.documents.lookup import get_own_document, readable_blob
 from shared.documents.page_models import CitationQuery
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.state import DocumentState
+from shared.documents.views import DocumentDeleting, DocumentDetail, DocumentFacets, DocumentList
 from shared.ingestion import changes
 from shared.ingestion.changes import changeable, correct, corrections_of, delete, try_again
 from shared.platform.errors import ConflictError, InvalidQueryError, RangeError
@@ -174,7 +165,7 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
 )
 async def get_document(req: Request, doc_id: DocId, user: Caller, services: Ready) -> Response:
     """Return the metadata of a document and the history of its ingestion."""
-    detail = await listing.get_document(doc_id, user, services)
+    detail = await lookup.get_document(doc_id, user, services)
     await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
     return tagged_response(req, detail, PASSING)
 

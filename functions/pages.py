@@ -34,7 +34,7 @@ from shared.conversations.threads import owned_thread
 from shared.documents import figure_store, page_files, page_models
 from shared.documents.figures import URL_LIFETIME_S, signed_urls
 from shared.documents.ids import is_conversation_id
-from shared.documents.listing import readable_document
+from shared.documents.lookup import readable_document
 from shared.documents.models import Element
 from shared.documents.page_files import get_parts
 from shared.documents.page_html import POLICY, page_html, page_markdown, readable_html, readable_markdown

@@ -30,9 +30,10 @@ from shared.access.idempotency import KeyClaim, finish, key_reused_error
 from shared.access.models import AuditAction, UserContext
 from shared.documents import requests
 from shared.documents.ids import document_id, sender_of
-from shared.documents.listing import DocumentDetail, get_own_document
+from shared.documents.lookup import get_own_document
 from shared.documents.requests import ImportRequest, UploadForm, UploadRequest, UploadTicket
 from shared.documents.state import DocumentState
+from shared.documents.views import DocumentDetail
 from shared.ingestion import fair_turns
 from shared.ingestion.changes import changeable
 from shared.ingestion.uploads import (

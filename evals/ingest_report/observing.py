@@ -11,7 +11,7 @@ from evals.ingest_report.ingesting import Ended
 from evals.ingest_report.report import FileReport, ending_of
 from evals.ingest_report.running_app import RunningApp
 from evals.word_recall import word_recall
-from shared.documents.listing import DocumentDetail
+from shared.documents.views import DocumentDetail
 from shared.platform.models import Model
 
 _CALL_TIMEOUT_S = 60.0

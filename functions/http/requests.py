@@ -16,8 +16,8 @@ from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 from shared.access.limits import admit, limit_headers
 from shared.access.models import AuditAction, AuditEntry, UserContext
 from shared.access.user_limit_store import OpenStream, Slot
-from shared.documents.listing import DocumentList
 from shared.documents.rights import is_admin
+from shared.documents.views import DocumentList
 from shared.platform.errors import AccessDeniedError, DependencyError, NotAuthenticatedError
 from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import Services

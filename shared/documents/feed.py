@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from shared.access.models import UserContext
-from shared.documents.listing import DocumentView, view_of_state
+from shared.documents.presentation import view_of_state
 from shared.documents.rights import may_see
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
+from shared.documents.views import DocumentView
 
 # Maximum age of a scan. Readers poll every 0.5 s, so that each poll gets a new scan.
 FRESH_S = 0.4

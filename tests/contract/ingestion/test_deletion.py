@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from shared.access.models import UserContext
-from shared.documents.listing import ListCriteria, get_document, list_documents
+from shared.documents.listing import ListCriteria, list_documents
+from shared.documents.lookup import get_document
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.ingestion import indexing, task

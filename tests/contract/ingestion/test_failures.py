@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.listing import view_of_state
+from shared.documents.presentation import view_of_state
 from shared.ingestion.acceptance import accept
 from shared.ingestion.large_files import plan
 from shared.ingestion.models import Closed, CloseRequest, Fenced, IngestFailure, IngestReply, IngestStep

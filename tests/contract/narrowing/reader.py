@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from shared.access.models import UserContext
-from shared.documents.listing import ListCriteria, find_documents, get_document, list_documents
+from shared.documents.listing import ListCriteria, find_documents, list_documents
+from shared.documents.lookup import get_document
 from shared.platform.errors import DocumentNotFoundError
 from shared.tools.registry import bound_tool
 from shared.wiring import Services, build_services

@@ -1,7 +1,7 @@
-"""Tests for cursors of the document list: a cursor can be read back, and any other text is refused."""
+"""Tests for the cursors of lists of documents, and for the agreement of lists with details."""
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,14 +9,13 @@ from shared.access.models import UserContext
 from shared.documents.listing import (
     ListCriteria,
     ListPosition,
-    get_document,
+    decode_position,
+    encode_position,
     list_documents,
     older_than,
-    read_cursor,
-    view_of_state,
-    write_cursor,
 )
-from shared.documents.state import PhaseTime
+from shared.documents.lookup import get_document
+from shared.documents.presentation import view_of_state
 from shared.ingestion.task import fresh_state
 from shared.platform.errors import CallerError
 from tests.fakes.services import fake_services
@@ -29,11 +28,11 @@ NOON = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
     [ListPosition(doc_id="a1", filename="Übersicht 'neu'.pdf"), ListPosition(doc_id="b2", upload_date=NOON)],
 )
 def test_what_was_written_is_read_again(place: ListPosition) -> None:
-    assert read_cursor(write_cursor(place)) == place
+    assert decode_position(encode_position(place)) == place
 
 
 def test_without_a_cursor_the_list_begins() -> None:
-    assert read_cursor("") is None
+    assert decode_position("") is None
 
 
 @pytest.mark.parametrize(
@@ -51,13 +50,13 @@ def test_without_a_cursor_the_list_begins() -> None:
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(CallerError):
-        read_cursor(base64.urlsafe_b64encode(text.encode()).decode() or "=")
+        decode_position(base64.urlsafe_b64encode(text.encode()).decode() or "=")
 
 
 @pytest.mark.parametrize("cursor", ["x", "äöü", "a b", "%00", "eyJ", "-" * 3000, "/+=="])
 def test_what_is_no_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(CallerError):
-        read_cursor(cursor)
+        decode_position(cursor)
 
 
 def test_a_condition_is_about_one_instant_and_cannot_be_broken_out_of() -> None:
@@ -65,17 +64,6 @@ def test_a_condition_is_about_one_instant_and_cannot_be_broken_out_of() -> None:
         "upload_date lt 2026-05-01T12:00:00.250000Z or "
         "(upload_date eq 2026-05-01T12:00:00.250000Z and doc_id gt 'x'' or 1 eq 1')"
     )
-
-
-async def test_no_phase_takes_less_than_no_time() -> None:
-    behind = NOON - timedelta(milliseconds=11)  # clock skew of the machine that serves the next page
-    phases = (PhaseTime(status="queued", at=NOON), PhaseTime(status="parsing", at=behind))
-    services = fake_services()
-    fresh = fresh_state("a.pdf")
-    mine = fresh.wanted_rights.model_copy(update={"acl": ("anna",)})
-    await services.documents.create(fresh.model_copy(update={"phases": phases, "wanted_rights": mine}))
-    document = await get_document(fresh.doc_id, UserContext(user_id="anna"), services)
-    assert document.history[0].seconds == 0
 
 
 async def test_a_documents_status_is_the_same_in_list_panel_and_feed() -> None:

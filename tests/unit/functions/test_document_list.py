@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.documents.ids import document_id
-from shared.documents.listing import ListPosition, write_cursor
+from shared.documents.listing import ListPosition, encode_position
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -98,7 +98,7 @@ async def test_a_new_version_in_work_is_listed_as_the_document_that_it_is_still(
 
 
 async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
-    for cursor in ("x", write_cursor(ListPosition(doc_id="a")), "5"):
+    for cursor in ("x", encode_position(ListPosition(doc_id="a")), "5"):
         answer = await user("anna").get("/documents", params={"cursor": cursor})
         assert problem_of(answer) == (400, "InvalidRequestError")
 
