@@ -21,7 +21,7 @@ from scripts.catalogue.run_events import COMMON_FIELDS, EVENTS, STATES, SentEven
 from scripts.catalogue.stores import STORES
 from shared.answering.policy import RULES, RuleKind
 from shared.platform.errors import GroundworkError
-from shared.platform.settings import SettingsGroup, settings_of
+from shared.platform.settings_groups.base import SettingsGroup, settings_of
 from shared.runs.events import RunEvent
 from shared.tools.base import Tool
 from shared.tools.registry import TOOLS, all_setting_groups

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from local.run_all.stack_settings import HOST, Ports, StackError
 from local.run_all.tokens import USERS, StackSecrets
-from shared.platform.settings import LimitSettings
+from shared.platform.settings_groups.access import LimitSettings
 
 LOCAL_CHAT_MODEL = "groundwork-extractive"
 LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from functions.http.bodies import JSON_S, MAX_BODY_BYTES
-from shared.platform.settings import AnsweringSettings, IngestionSettings, LimitSettings, setting_fields
+from shared.platform.settings import setting_fields
+from shared.platform.settings_groups.access import LimitSettings
+from shared.platform.settings_groups.answers import AnsweringSettings
+from shared.platform.settings_groups.documents import IngestionSettings
 
 
 class Limit(NamedTuple):

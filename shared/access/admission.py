@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from shared.access.models import TokenIdentity, UserContext
 from shared.access.security_filter import NOBODYS, PUBLIC
 from shared.platform.errors import AccessDeniedError, NotAuthenticatedError
-from shared.platform.settings import IdentitySettings
+from shared.platform.settings_groups.access import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from shared.platform.errors import DailyLimitError
 from shared.platform.models import Model
-from shared.platform.settings import LimitSettings
+from shared.platform.settings_groups.access import LimitSettings
 
 Resource = Literal[
     "documents", "size_bytes", "parser_seconds", "blocks", "captions", "chat_tokens", "page_images"

@@ -18,7 +18,8 @@ from shared.access.user_limit_store import Decide, Slot, UserLimits, UserLimitSt
 from shared.platform.errors import GroundworkError, TooManyRequestsError, TooManyRunsError
 from shared.platform.models import Model
 from shared.platform.names import USER_LIMITS_TABLE
-from shared.platform.settings import LimitSettings, Settings
+from shared.platform.settings import Settings
+from shared.platform.settings_groups.access import LimitSettings
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import error_type_of
 

@@ -22,7 +22,7 @@ from shared.platform.errors import ConflictError, DependencyError, TooManyReques
 from shared.platform.hashing import digest
 from shared.platform.models import Model
 from shared.platform.names import USER_LIMITS_TABLE
-from shared.platform.settings import LimitSettings
+from shared.platform.settings_groups.access import LimitSettings
 from shared.platform.tables import Table, revision_of
 
 

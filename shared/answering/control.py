@@ -27,7 +27,8 @@ from shared.platform.errors import (
 )
 from shared.platform.models import Model
 from shared.platform.names import SUBAGENT_CONTROL_TABLE
-from shared.platform.settings import Settings, SubagentSettings
+from shared.platform.settings import Settings
+from shared.platform.settings_groups.answers import SubagentSettings
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
 from shared.runs.models import Count, counts_as_success

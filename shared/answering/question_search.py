@@ -11,7 +11,7 @@ from shared.answering.named_documents import own_files
 from shared.evidence.messages import ENGLISH, messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
-from shared.platform.settings import AnsweringSettings
+from shared.platform.settings_groups.answers import AnsweringSettings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
 from shared.retrieval.block_reading import DocumentBlocks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.answering.budget import Budget
-from shared.platform.settings import SummarySettings
+from shared.platform.settings_groups.answers import SummarySettings
 from shared.runs.events import ResumedStatus, RunEvent
 
 # Tokens of the instructions, the output schema and a focus of 2,000 characters.

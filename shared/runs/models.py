@@ -10,7 +10,7 @@ from shared.access.models import UserContext
 from shared.access.security_filter import in_thread
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.models import Model
-from shared.platform.settings import TimezoneName
+from shared.platform.settings_groups.values import TimezoneName
 from shared.runs.agents import AGENT_NAME, AgentDefinition
 from shared.runs.plan import TodoItem
 

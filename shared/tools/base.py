@@ -12,7 +12,8 @@ from pydantic_core import core_schema
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.platform.language_models.models import ToolDefinition
-from shared.platform.settings import Settings, SettingsGroup
+from shared.platform.settings import Settings
+from shared.platform.settings_groups.base import SettingsGroup
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import fail, span
 from shared.retrieval.models import DocumentRecord, Hit

@@ -21,7 +21,8 @@ from shared.platform.calls import Deadline, Dependency, call_span, call_within, 
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError, RateLimitError
 from shared.platform.http_client import connect_http, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
-from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed, prefixed
+from shared.platform.settings_groups.base import SettingsGroup, prefixed
+from shared.platform.settings_groups.values import HeaderValue, SafeUrl, listed
 
 _CONNECT_TIMEOUT_S = 5
 _CHECK_TIMEOUT_S = 3

@@ -7,7 +7,8 @@ from shared.access.models import UserContext
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import ToolDefinition
 from shared.platform.search import Filters
-from shared.platform.settings import Settings, SettingsGroup, setting_groups
+from shared.platform.settings import Settings, setting_groups
+from shared.platform.settings_groups.base import SettingsGroup
 from shared.runs.agents import AgentDefinition
 from shared.tools.ask_user import AskUser
 from shared.tools.base import Tool, ToolEvidence

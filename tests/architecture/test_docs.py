@@ -14,12 +14,8 @@ from cli.commands import leaves
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
 from scripts.docs_tables import BLOCKS, PAGES, blocks_of, current_page, render_page
 from shared.answering.profiles import PROFILES
-from shared.platform.settings import (
-    BudgetSettings,
-    SubagentSettings,
-    TelemetrySettings,
-    ThresholdSettings,
-)
+from shared.platform.settings_groups.answers import BudgetSettings, SubagentSettings, ThresholdSettings
+from shared.platform.settings_groups.services import TelemetrySettings
 from shared.tools.base import HINTS
 from tests.api_routes import api_routes
 from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files

@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from shared.platform.settings import settings_of
+from shared.platform.settings_groups.base import settings_of
 from shared.tools.registry import all_setting_groups
 from tests.architecture.source_tree import ROOT, tracked_files
 

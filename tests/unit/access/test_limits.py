@@ -36,7 +36,7 @@ from shared.conversations.models import EraseTask
 from shared.conversations.threads import delete_thread, list_threads
 from shared.erasure.threads import erase
 from shared.platform.errors import DailyLimitError, DependencyError, TooManyRequestsError, TooManyRunsError
-from shared.platform.settings import LimitSettings
+from shared.platform.settings_groups.access import LimitSettings
 from shared.runs.models import ChatRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings

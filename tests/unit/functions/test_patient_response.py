@@ -10,7 +10,7 @@ import uvicorn
 
 from functions.http.responses import event_stream
 from shared.access.user_limit_store import OpenStreams
-from shared.platform.settings import LimitSettings
+from shared.platform.settings_groups.access import LimitSettings
 
 PIECE = b"x" * 16_000 + b"\n\n"
 PIECES = 200

@@ -16,7 +16,7 @@ from shared.answering.control import (
     without_leases,
 )
 from shared.answering.subagent_models import SubagentEnd
-from shared.platform.settings import SubagentSettings
+from shared.platform.settings_groups.answers import SubagentSettings
 from shared.runs.models import ChildStatus, counts_as_success
 from tests.fakes.services import fake_settings
 

@@ -10,7 +10,8 @@ import pytest
 from local.run_all.app_settings import app_settings, choose_model, raised_limits, write_settings_file
 from local.run_all.stack_settings import Ports, StackError
 from local.run_all.tokens import load_or_make_secrets
-from shared.platform.settings import LimitSettings, load_settings
+from shared.platform.settings import load_settings
+from shared.platform.settings_groups.access import LimitSettings
 
 REAL_MODEL = {
     "OPENAI_BASE_URL": "https://models.example/v1",
