@@ -1,23 +1,23 @@
 """Helpers for tests that execute the script of a question step by step."""
 
 from shared.answering.effects import perform_metered
-from shared.answering.script import Children, Readers, Reply, Results, RunEnd, Step, Steps, next_command
+from shared.answering.script import Children, Readers, Reply, RunEnd, Step, StepResults, Steps, next_command
 from shared.answering.steps import Observation, StepAction, StepInput, StepResult, SubagentAction
 from shared.answering.summary_models import DocumentAction
 from shared.wiring import Services
 
 
-def start() -> Results:
+def start() -> StepResults:
     """Return the initial results, as of a run that hasn't performed any step."""
     return ()
 
 
-def observe(results: Results, observation: Observation, tokens: int = 0) -> Results:
+def observe(results: StepResults, observation: Observation, tokens: int = 0) -> StepResults:
     """Append the observation of the latest command to the results."""
     return (*results, StepResult(observation=observation, tokens=tokens))
 
 
-def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
+def next_action(results: StepResults) -> StepAction | Reply | Children | RunEnd:
     """Return the action of the next step, or the command or run end that comes in its place."""
     command = next_command(results)
     assert not isinstance(command, Steps | Readers)
@@ -27,14 +27,14 @@ def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
     return command.action
 
 
-def delay_s(results: Results) -> float:
+def delay_s(results: StepResults) -> float:
     """Return the pause before the next step, in seconds."""
     command = next_command(results)
     assert isinstance(command, Step)
     return command.delay_s
 
 
-def tokens_of(results: Results) -> int:
+def tokens_of(results: StepResults) -> int:
     """Return the number of tokens that the steps have used, excluding sub-agents."""
     return sum(result.tokens for result in results)
 

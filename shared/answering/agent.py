@@ -20,8 +20,8 @@ from shared.answering.agent_files import read_agent
 from shared.answering.agent_sessions import AgentSession, SessionHistory, WaitingRun, delete_run
 from shared.answering.clarification import read_reply
 from shared.answering.inline import run_to_end, waits
-from shared.answering.models import Turn as AskingTurn
-from shared.answering.script import Results
+from shared.answering.models import Turn
+from shared.answering.script import StepResults
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived, StepResult
 from shared.answering.web_consent import is_granted
@@ -170,7 +170,7 @@ class Agent:
         """
         session = AgentSession(self.services, self.user, session_id or uuid.uuid4().hex)
         waiting = await session.waiting_run()
-        results: Results = ()
+        results: StepResults = ()
         if waiting is None:
             conversation = self.sessions.of(session_id)
             run_id, log = await self._begin_run(user_message, session.session_id, conversation)
@@ -213,7 +213,7 @@ class Agent:
         choice = choice.model_copy(update={"asker": self.user})
         await keep_reply(log, waiting.run_id, waiting.ask_step, choice, datetime.now(UTC))
         journal = await read_journal(log, self.services.blobs, waiting.run_id)
-        asking = await journal.find(waiting.ask_step, AskingTurn, "turn")
+        asking = await journal.find(waiting.ask_step, Turn, "turn")
         if asking is not None and asking.asks_consent:
             self.sessions.keep_web_consent(session.session_id, allowed=is_granted(choice))
         await session.delete()
@@ -226,7 +226,7 @@ def _choice_of(user_message: str, waiting: WaitingRun) -> Choice:
 
 
 async def _events(
-    services: AnsweringServices, run_id: str, results: Results, session: AgentSession
+    services: AnsweringServices, run_id: str, results: StepResults, session: AgentSession
 ) -> AsyncGenerator[RunEvent]:
     log = services.run_log
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # created by Agent._answer

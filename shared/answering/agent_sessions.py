@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
-from shared.answering.script import Reply, Results, next_command
+from shared.answering.script import Reply, StepResults, next_command
 from shared.answering.services import AnsweringServices
 from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import GroundworkError
@@ -15,7 +15,7 @@ from shared.platform.models import Model
 from shared.platform.names import RUN_LOG, WORK
 from shared.runs.journal import clarification_of
 from shared.runs.memory_run_log import MemoryRunLog
-from shared.runs.models import Clarification, Conversation, RunAnswer, Turn
+from shared.runs.models import Clarification, Conversation, ConversationTurn, RunAnswer
 from shared.runs.run_files import RunFiles
 
 # Blob name prefix of stored runs that wait for the user's answer.
@@ -42,7 +42,7 @@ class SessionHistory:
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
         """Append a question and its answer to a session, which keeps the last MAX_TURNS turns."""
         names = {cited.doc_id: cited.filename for cited in answer.citations if cited.doc_id}
-        turn = Turn(
+        turn = ConversationTurn(
             question=question[:MAX_CHARS],
             answer=answer.text[:MAX_CHARS],
             doc_ids=tuple(names),
@@ -76,7 +76,7 @@ class WaitingRun(Model):
 
     run_id: str
     journal: tuple[str, ...]
-    results: Results
+    results: StepResults
     ask_step: int
     asked: Clarification
 
@@ -104,7 +104,7 @@ class AgentSession:
         await self.delete()
         return None
 
-    async def store(self, run_id: str, results: Results, log: MemoryRunLog) -> None:
+    async def store(self, run_id: str, results: StepResults, log: MemoryRunLog) -> None:
         """Store a run whose last command waits for the user's answer, with its journal and results."""
         command = next_command(results)
         assert isinstance(command, Reply)  # noqa: S101  # the caller has checked that the run waits

@@ -34,7 +34,7 @@ class ModelCall:
     may_call: bool = True
 
 
-class Agent(Protocol[OutcomeT_co]):
+class AgentTurn(Protocol[OutcomeT_co]):
     """Callbacks that an agent implements for one turn. `take_turn` calls them."""
 
     @property
@@ -73,7 +73,7 @@ class Agent(Protocol[OutcomeT_co]):
         """Return the best possible output after a model failure, or raise `error`."""
 
 
-async def take_turn(agent: Agent[Outcome]) -> Outcome:
+async def take_turn(agent: AgentTurn[Outcome]) -> Outcome:
     """Execute one turn of an agent and return its outcome. A failure of the model is passed to `recover`; a
     failure of the storage is raised.
     """
@@ -89,7 +89,7 @@ async def take_turn(agent: Agent[Outcome]) -> Outcome:
         return await agent.recover(failed.error)
 
 
-async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
+async def _model_turn(agent: AgentTurn[Outcome], call: ModelCall) -> ModelTurn:
     turn = ModelTurn()
     async with aclosing(_turn_pieces(agent.chat_model, call)) as pieces:
         async for piece in pieces:

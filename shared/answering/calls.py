@@ -57,7 +57,7 @@ class GapSearch:
 
 
 @dataclass(frozen=True)
-class Results:
+class CallResults:
     """Results of tool calls, with the messages that show them to the model.
 
     Attributes:
@@ -137,7 +137,7 @@ class CallMaker:
             await self.send(ended)
         return self._with_result_ids(outcomes), gap_hits
 
-    async def render(self, outcomes: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
+    async def render(self, outcomes: Sequence[Called], further: Sequence[Hit] = ()) -> CallResults:
         """Render the outcomes of tool calls as messages for the model, one per call.
 
         Args:
@@ -158,7 +158,7 @@ class CallMaker:
             shown_ids |= {hit.block_id for hit in fresh}
             new += fresh
             messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
-        return Results(tuple(outcomes), tuple(messages), tuple(new), records)
+        return CallResults(tuple(outcomes), tuple(messages), tuple(new), records)
 
     def _with_result_ids(self, outcomes: Sequence[Called]) -> tuple[Called, ...]:
         """Give each table query result an id such as `q3`, by which the model can cite it."""

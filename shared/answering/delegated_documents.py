@@ -12,7 +12,7 @@ from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.block_reading import DocumentBlocks
-from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
+from shared.retrieval.document_names import repeated_series, series_of, series_words, speaks_of_editions
 from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
@@ -198,7 +198,7 @@ async def rest_of_series(
         async with asyncio.timeout(LOOKUP_TIMEOUT_S):
             alike = await run_together(
                 *(
-                    documents.find_named(words_of(one), caller_limits(delegation_request.request))
+                    documents.find_named(series_words(one), caller_limits(delegation_request.request))
                     for one in series
                 )
             )

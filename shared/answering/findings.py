@@ -51,7 +51,6 @@ _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
 # Minimum number of documents that must prove a similarity or a conflict.
 _TWO = 2
-# Minimum number of documents that must prove a similarity or a conflict.
 _UNPROVED = "(not proved)"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.answering.effects import perform_metered
-from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command, run_agent
+from shared.answering.script import Children, Reply, RunEnd, Step, StepResults, next_command, run_agent
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import StepFailed, StepInput, StepResult, SubagentsEnded
 from shared.answering.sub_agent import SubAgent
@@ -22,9 +22,9 @@ RunChildren = Callable[
 async def run_to_end(
     run_id: str,
     services: AnsweringServices,
-    results: Results = (),
+    results: StepResults = (),
     children: RunChildren | None = None,
-) -> Results:
+) -> StepResults:
     """Run a question until the run is closed or waits for the user's answer, and return the results of all
     commands. The request must be stored.
 
@@ -49,7 +49,7 @@ async def run_to_end(
     return results
 
 
-def waits(results: Results) -> bool:
+def waits(results: StepResults) -> bool:
     """Return whether a run with these results has asked a question and now waits for the reply."""
     return isinstance(next_command(results), Reply)
 

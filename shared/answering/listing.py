@@ -56,7 +56,7 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
     )
 
 
-async def every_document(
+async def documents_of_kind(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> tuple[DocumentRecord, ...]:
     """Return the readable documents of the kind that the question asks about, such as "all contracts", newest

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from shared.answering.calls import CallMaker, GapSearch, Results
+from shared.answering.calls import CallMaker, CallResults, GapSearch
 from shared.answering.models import Gap, HeldResult, Turn, TurnResults
 from shared.answering.profiles import main_profile
 from shared.answering.services import AnsweringServices
@@ -125,7 +125,7 @@ async def recomputed(
 
 def _results(
     turn: Turn,
-    results: Results,
+    results: CallResults,
     script_results: Mapping[str, HeldResult],
     gap_hits: Sequence[list[Hit] | None],
     *,

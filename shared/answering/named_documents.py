@@ -9,7 +9,7 @@ from shared.answering.document_references import (
     missing_documents,
     resolve_references,
 )
-from shared.answering.listing import every_document
+from shared.answering.listing import documents_of_kind
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before, points_back
 from shared.evidence.messages import Messages
@@ -31,7 +31,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     options instead.
     """
     plan = stored.plan
-    if every := await every_document(request, plan, documents):
+    if every := await documents_of_kind(request, plan, documents):
         return _with_every(stored, [record.doc_id for record in every])
     if before := documents_before(request, plan):
         return stored.model_copy(update={"doc_ids": await _still_usable(before, request, documents)})

@@ -152,7 +152,7 @@ def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
     settings = services.settings
     return Bounds(
         passages=max(2 * settings.answering.answer_blocks, len(own.hits)),
-        tokens=max(int(settings.subagents.reserve_tokens * _EVIDENCE_SHARE), tokens_of(own.hits)),
+        tokens=max(int(settings.subagents.reserve_tokens * _EVIDENCE_SHARE), estimated_tokens(own.hits)),
     )
 
 
@@ -197,7 +197,7 @@ def merge_evidence(
     )
 
 
-def tokens_of(hits: Iterable[Hit]) -> int:
+def estimated_tokens(hits: Iterable[Hit]) -> int:
     """Estimate the number of tokens in the text of the hits."""
     return int(sum(len(hit.content or hit.image_caption or "") for hit in hits) / CHARS_PER_TOKEN)
 
@@ -221,7 +221,7 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
     chosen: set[str] = set()
     tokens = 0
     for hit in hits:
-        more = tokens_of([hit])
+        more = estimated_tokens([hit])
         if len(chosen) < bounds.passages and (not chosen or tokens + more <= bounds.tokens):
             chosen.add(hit.block_id)
             tokens += more

@@ -137,11 +137,11 @@ End = TypeVar("End")
 EndT_co = TypeVar("EndT_co", covariant=True)
 Script = Generator[Command, Any, End]
 Observed = TypeVar("Observed")
-Results = tuple[StepResult, ...]
+StepResults = tuple[StepResult, ...]
 """The results of a run's commands so far, in order. They determine its next command."""
 
 
-class Agent(Protocol[EndT_co]):
+class AgentSteps(Protocol[EndT_co]):
     """The part of the script that differs between kinds of agents.
 
     Steps return an observation, with `is_last` once no turn follows.
@@ -162,7 +162,7 @@ class Agent(Protocol[EndT_co]):
         """Perform the closing steps after the last turn, and return the agent's end."""
 
 
-def run_agent(agent: Agent[End]) -> Script[End]:
+def run_agent(agent: AgentSteps[End]) -> Script[End]:
     """Run an agent of any kind until it ends: yield its commands, receive their results, and return its
     end.
     """
@@ -181,7 +181,7 @@ def run_agent(agent: Agent[End]) -> Script[End]:
     return (yield from agent.close(observation))
 
 
-def next_command(results: Results) -> Command | RunEnd:
+def next_command(results: StepResults) -> Command | RunEnd:
     """Return the next command of a run after these results, or its end. Equal results give equal commands."""
     script = run_agent(MainAgent())
     try:

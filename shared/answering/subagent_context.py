@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from shared.answering.budget import Budget, Prices
-from shared.answering.calls import Results, pages_read
+from shared.answering.calls import CallResults, pages_read
 from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
 from shared.answering.profiles import PROFILES, SCOPES, CallRules, SubagentProfile
@@ -222,7 +222,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         provenance = self.state.provenance or Provenance()
         self.update_state(provenance=Provenance.joined((provenance, *used)))
 
-    def add_results(self, results: Results) -> None:
+    def add_results(self, results: CallResults) -> None:
         """Add the results of the planned calls to the state and to the conversation with the model."""
         state = self.state
         self.record_provenance(*(one.provenance for one in results.called))

@@ -8,7 +8,7 @@ from shared.conversations.models import MAX_TITLE_CHARS, Thread, ThreadTurn
 from shared.evidence.messages import ENGLISH, GERMAN, OTHER_LANGUAGE
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.prompts import element
-from shared.runs.models import Conversation, RunAnswer, Turn
+from shared.runs.models import Conversation, ConversationTurn, RunAnswer
 
 # Maximum length of the question in a stored turn. The full question is stored with its run.
 QUESTION_CHARS = 4000
@@ -115,12 +115,12 @@ def conversation_from(
     """
     covered = max(thread.summarised_count, thread.cleared_count)
     left = CONVERSATION_CHARS - len(thread.summary)
-    chosen: list[Turn] = []
+    chosen: list[ConversationTurn] = []
     for turn in reversed(current_turns(turns, replaced)):
         left -= len(turn.question) + len(turn.answer)
         if turn.number <= covered or turn.status == "erased" or left < 0:
             break
-        chosen.append(Turn.model_validate(turn, from_attributes=True))
+        chosen.append(ConversationTurn.model_validate(turn, from_attributes=True))
     return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)), web_allowed=thread.web_allowed)
 
 
@@ -176,7 +176,7 @@ def conversation_element(conversation: Conversation) -> str:
     return "\n".join(["<conversation>", *summary, *turns, "</conversation>"])
 
 
-def cited_before(conversation: Conversation) -> Turn | None:
+def cited_before(conversation: Conversation) -> ConversationTurn | None:
     """Return the newest turn whose answer cited documents, or None."""
     return next((turn for turn in reversed(conversation.turns) if turn.doc_ids), None)
 
@@ -188,7 +188,7 @@ def points_back(question: str) -> bool:
     return _BACK.search(question) is not None
 
 
-def _turn_elements(turn: Turn) -> list[str]:
+def _turn_elements(turn: ConversationTurn) -> list[str]:
     elements = [f'<turn role="user">{escape(turn.question, quote=False)}</turn>']
     if turn.answer:
         documents = f' documents="{escape(", ".join(turn.filenames))}"' if turn.filenames else ""

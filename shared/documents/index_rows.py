@@ -10,7 +10,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.hashing import digest
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
-from shared.retrieval.keyword_query import document_names, document_words
+from shared.retrieval.keyword_query import document_name_terms, document_words
 from shared.retrieval.models import DocumentRecord
 
 MIN_NAMED_BLOCKS = 4
@@ -72,7 +72,7 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
     """
     texts = [chunk.text for chunk in chunks]
     has_names = len(chunks) >= MIN_NAMED_BLOCKS
-    names = document_names(record.filename, record.title, texts) if has_names else ()
+    names = document_name_terms(record.filename, record.title, texts) if has_names else ()
     return {"names": list(names), "words": " ".join(document_words(names, texts))}
 
 

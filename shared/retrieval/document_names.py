@@ -325,7 +325,7 @@ def series_of(filename: str) -> str:
     return " ".join(marks) if {_CHANGES} < set(marks) else ""
 
 
-def words_of(series: str) -> str:
+def series_words(series: str) -> str:
     """Return the constant words of a series key, such as `nvda` for `# nvda`."""
     return " ".join(word for word in series.split() if word != _CHANGES)
 

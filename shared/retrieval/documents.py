@@ -15,7 +15,7 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
-from shared.retrieval.keyword_query import all_words_query, any_word_query, document_names, name_query
+from shared.retrieval.keyword_query import all_words_query, any_word_query, document_name_terms, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -260,7 +260,7 @@ class DocumentSearch:
         return {
             str(row["doc_id"]): NamedDocument(
                 score=float(row["@search.score"]),
-                names=document_names(str(row.get("filename") or ""), str(row.get("title") or ""), ()),
+                names=document_name_terms(str(row.get("filename") or ""), str(row.get("title") or ""), ()),
             )
             for row in page.rows
         }

@@ -66,7 +66,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)
 
 
-def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
+def document_name_terms(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Return distinct terms that may name a document: those of its file name and title first, then frequent
     capitalised words of its text.
     """
@@ -243,7 +243,7 @@ def question_query(question: str, names: Collection[str] = ()) -> str:
     its cover and signatures. Without content words, all words are used.
 
     Args:
-        names: terms of the found documents' names, as `document_names` returns them.
+        names: terms of the found documents' names, as `document_name_terms` returns them.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
     bare = {plain: "" for word in words if (plain := without_elision(word)) != word}

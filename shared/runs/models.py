@@ -15,7 +15,7 @@ from shared.runs.agents import AGENT_NAME, AgentDefinition
 from shared.runs.plan import TodoItem
 
 
-class Turn(Model):
+class ConversationTurn(Model):
     """A question and its answer, as context for later questions.
 
     Attributes:
@@ -42,7 +42,7 @@ class Conversation(Model):
     """
 
     summary: str = ""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ConversationTurn, ...] = ()
     web_allowed: bool | None = None
 
 

@@ -8,7 +8,7 @@ from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, StepFields, StepInput
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.language_models.models import ModelTurn
@@ -26,7 +26,7 @@ READ = calls(("web_fetch", {"url": PUMPS}))
 ANSWER = '<answer>At 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
 
-async def begin(web: Web, thread_id: str | None = None) -> tuple[str, Results]:
+async def begin(web: Web, thread_id: str | None = None) -> tuple[str, StepResults]:
     """Start a run, and return when it ends or waits for the user."""
     chat = ChatRequest(question="At what pressure may pumps run?", thread_id=thread_id)
     request = await begin_run(chat, ANNA, web.services)
@@ -37,7 +37,7 @@ async def view_of(web: Web, run_id: str) -> RunView:
     return await view_run(await owned_run(run_id, ANNA, web.services.runs), web.services, ANNA)
 
 
-async def answer(web: Web, run_id: str, state: Results, **answer_fields: Any) -> Results:
+async def answer(web: Web, run_id: str, state: StepResults, **answer_fields: Any) -> StepResults:
     record = await owned_run(run_id, ANNA, web.services.runs)
     await answer_clarification(record, ClarificationAnswer.model_validate(answer_fields), ANNA, web.services)
     state = observe(state, AnswerArrived())
@@ -184,7 +184,7 @@ async def test_step_that_is_repeated_asks_once_and_sends_once(web: MakeWeb) -> N
     request = await begin_run(chat, ANNA, world.services)
     run_id = request.run_id
 
-    async def twice(state: Results) -> Results:
+    async def twice(state: StepResults) -> StepResults:
         while isinstance(action := next_action(state), StepFields):
             step_input = StepInput.model_validate({"run_id": run_id, "action": action.model_dump()})
             await perform(step_input, world.services)

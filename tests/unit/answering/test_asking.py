@@ -9,7 +9,7 @@ from shared.access.models import UserContext
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
@@ -38,7 +38,7 @@ def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
     return ToolCall(call_id=call_id, name="ask_user", arguments=json.dumps(call_arguments))
 
 
-async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, Results]:
+async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, StepResults]:
     """Return a run that waits because the model asked the user a question."""
     turn = ModelTurn(text="I need to know.", tool_calls=calls or (ask_call(),))
     services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, then))
@@ -49,7 +49,7 @@ async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, R
 
 
 async def answered(
-    services: Services, run_id: str, state: Results, user: UserContext = ANNA, **body: Any
+    services: Services, run_id: str, state: StepResults, user: UserContext = ANNA, **body: Any
 ) -> RunView:
     """Continue the run with the user's answer, or with a timeout if `body` is empty, and return it."""
     observation: Observation = AnswerTimedOut()

@@ -9,7 +9,7 @@ from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, Prepare, StepInput, TakeAnswer, UserAsked
 from shared.platform.errors import CallerError, ConflictError
 from shared.platform.names import WORK
@@ -29,7 +29,7 @@ REVENUE = Model(
 )
 
 
-async def asking(**settings: Any) -> tuple[Services, str, Results]:
+async def asking(**settings: Any) -> tuple[Services, str, StepResults]:
     """Return a run that waits for the user's answer."""
     services = await corpus_services(REVENUE, settings=fake_settings(**settings))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)

@@ -11,7 +11,7 @@ import pytest
 
 from shared.answering.inline import RunChildren
 from shared.answering.runs import begin_run
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import (
     DelegationDeferred,
@@ -227,7 +227,7 @@ async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
     assert [one.profile for one in view.answer.sub_agents] == ["evidence_builder"]
 
 
-async def start_until_first_turn(services: Services, *, deep: bool = True) -> tuple[str, Results]:
+async def start_until_first_turn(services: Services, *, deep: bool = True) -> tuple[str, StepResults]:
     """Start a run and perform its steps up to the first turn, which writes the answer or delegates."""
     request = await begin_run(ChatRequest(question="At what pressure?", deep=deep), ANNA, services)
     state = start()
@@ -238,7 +238,7 @@ async def start_until_first_turn(services: Services, *, deep: bool = True) -> tu
     return request.run_id, state
 
 
-async def performed(services: Services, run_id: str, state: Results) -> Observation:
+async def performed(services: Services, run_id: str, state: StepResults) -> Observation:
     action = next_action(state)
     assert isinstance(action, StepFields)
     return await perform(

@@ -15,7 +15,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.models import Conversation, RunRequest, Turn
+from shared.runs.models import Conversation, ConversationTurn, RunRequest
 from shared.runs.plan import QuestionPlan
 from shared.tools.registry import block_search
 from shared.wiring import Services
@@ -73,7 +73,7 @@ async def resolved(
     return await resolve_documents(request, StoredPlan(plan=question_plan), documents(services))
 
 
-def after(*turns: Turn, question: str = "q", **changes: Any) -> RunRequest:
+def after(*turns: ConversationTurn, question: str = "q", **changes: Any) -> RunRequest:
     """Return a request that continues a conversation with these turns."""
     request_fields = {"conversation": Conversation(turns=turns), "question": question, **changes}
     return REQUEST.model_copy(update=request_fields)
@@ -180,7 +180,7 @@ async def test_a_caller_who_chose_the_documents_is_not_asked() -> None:
     assert (stored.options, stored.doc_ids) == ((), ("report-2022.pdf", "report-2023.pdf"))
 
 
-CITED = Turn(
+CITED = ConversationTurn(
     question="What does the 2022 report say?",
     answer="48.",
     doc_ids=("report-2022.pdf",),

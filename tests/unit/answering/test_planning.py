@@ -9,14 +9,16 @@ from shared.answering.plan_reply import TYPES, PlanReply
 from shared.answering.planning import documents_before, names_documents, plan_question
 from shared.platform.language_models.chat_request import output_format
 from shared.platform.language_models.models import CallLimits
-from shared.runs.models import Conversation, RunRequest, Turn
+from shared.runs.models import Conversation, ConversationTurn, RunRequest
 from tests.fakes.models import ScriptedChatModel
 from tests.world import ANNA, plan
 
 LIMITS = CallLimits(timeout_s=1)
 BEFORE = Conversation(
     summary="Pumps.",
-    turns=(Turn(question="What is in it?", answer="Bolts.", doc_ids=("d1",), filenames=("a.pdf",)),),
+    turns=(
+        ConversationTurn(question="What is in it?", answer="Bolts.", doc_ids=("d1",), filenames=("a.pdf",)),
+    ),
 )
 
 

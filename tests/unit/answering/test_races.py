@@ -10,7 +10,7 @@ from shared.answering.effects import perform_metered
 from shared.answering.revival import revive_run
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
-from shared.answering.script import Results, RunEnd
+from shared.answering.script import RunEnd, StepResults
 from shared.answering.shown_answer import shown_text
 from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import ConflictError, PayloadTooLargeError
@@ -61,7 +61,7 @@ class FullLog(InMemoryRunLog):
         return await super().append(run_id, events, at_offset=at_offset)
 
 
-async def run_steps(services: Services, run_id: str) -> Results:
+async def run_steps(services: Services, run_id: str) -> StepResults:
     """Perform all steps of a run, as an orchestration with an empty history does."""
     results = start()
     while not isinstance(action := next_action(results), RunEnd):

@@ -10,7 +10,7 @@ from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.documents.state import Rights
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
@@ -53,7 +53,7 @@ async def by_group_alone(services: Services) -> Services:
     return services
 
 
-async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, Results]:
+async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, StepResults]:
     """Return a run that waits for a reply and was started `asked_before` ago."""
     asked_at = datetime.now(UTC) - asked_before
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, asked_at)
@@ -63,7 +63,7 @@ async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tup
 
 
 async def gone_on(
-    services: Services, run_id: str, state: Results, answered_by: UserContext | None
+    services: Services, run_id: str, state: StepResults, answered_by: UserContext | None
 ) -> RunView:
     record = await owned_run(run_id, ANNA, services.runs)
     if answered_by is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.script import MAX_PATIENT_TRIES, Reply, Results, RunEnd
+from shared.answering.script import MAX_PATIENT_TRIES, Reply, RunEnd, StepResults
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
@@ -46,7 +46,7 @@ DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.
 REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retryable=False)
 
 
-def run(*observations: Observation) -> tuple[list[str], Results]:
+def run(*observations: Observation) -> tuple[list[str], StepResults]:
     """Return the kinds of the actions before and after each observation, and the final state."""
     state = start()
     kinds = [kind_of(state)]
@@ -56,12 +56,12 @@ def run(*observations: Observation) -> tuple[list[str], Results]:
     return kinds, state
 
 
-def kind_of(state: Results) -> str:
+def kind_of(state: StepResults) -> str:
     action = next_action(state)
     return action.kind if isinstance(action, StepFields) else type(action).__name__
 
 
-def turn_of(state: Results) -> TakeTurn:
+def turn_of(state: StepResults) -> TakeTurn:
     action = next_action(state)
     assert isinstance(action, TakeTurn)
     return action

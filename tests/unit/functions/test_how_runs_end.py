@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, close_dead_run
-from shared.answering.script import Results, RunEnd
+from shared.answering.script import RunEnd, StepResults
 from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DefectError, DependencyError
 from shared.platform.language_models.models import CallLimits, Prompt
@@ -123,7 +123,7 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     assert (action, "manual" in doc_ids) == ("cancel", True)
 
 
-async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> Results:
+async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> StepResults:
     """Run a question step by step with `perform`."""
     state = start()
     while not isinstance(action := next_action(state), RunEnd):

@@ -10,10 +10,10 @@ from shared.retrieval.document_names import (
     reference_query,
     repeated_series,
     series_of,
+    series_words,
     slips_between,
     speaks_of_editions,
     spelled_as_named,
-    words_of,
 )
 from shared.retrieval.models import DocumentRecord
 
@@ -190,7 +190,7 @@ def test_a_series_needs_several_names_and_the_longest_comes_first() -> None:
         "other.pdf",
     ]
     assert repeated_series(names) == ("c #", "b #")
-    assert words_of("annual report #") == "annual report"
+    assert series_words("annual report #") == "annual report"
 
 
 @pytest.mark.parametrize(

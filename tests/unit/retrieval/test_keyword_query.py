@@ -16,7 +16,7 @@ from local.search_server.query_syntax import (
 from shared.retrieval.keyword_query import (
     all_words_query,
     any_word_query,
-    document_names,
+    document_name_terms,
     document_words,
     keyword_query,
     name_query,
@@ -144,13 +144,13 @@ REPORT = [
 
 
 def test_a_name_is_written_with_a_capital_and_hardly_ever_without() -> None:
-    names = document_names("scan.pdf", "", REPORT)
+    names = document_name_terms("scan.pdf", "", REPORT)
     assert {"acme", "borealis"} <= set(names)
     assert "pumps" not in names
 
 
 def test_words_of_the_file_name_are_names_unless_the_text_uses_them_as_words() -> None:
-    names = document_names("ACME_2018_pumps_10K.pdf", "", REPORT)
+    names = document_name_terms("ACME_2018_pumps_10K.pdf", "", REPORT)
     assert {"acme", "2018", "10k"} <= set(names)
     assert "pumps" not in names
 
@@ -165,11 +165,11 @@ def test_words_of_the_file_name_are_names_unless_the_text_uses_them_as_words() -
     ],
 )
 def test_file_names_are_read_as_people_say_them(filename: str, terms: set[str]) -> None:
-    assert set(document_names(filename, "", [])) == terms
+    assert set(document_name_terms(filename, "", [])) == terms
 
 
 def test_a_number_counts_only_as_a_name() -> None:
-    names = document_names("ACME_2018.pdf", "", REPORT)
+    names = document_name_terms("ACME_2018.pdf", "", REPORT)
     assert {"2018", "pumps"} <= set(document_words(names, [*REPORT, "In 2017 and 2018."]))
     assert "2017" not in document_words(names, ["In 2017 and 2018."])
 
@@ -202,8 +202,8 @@ def test_no_question_becomes_an_operator(question: str) -> None:
 
 
 def test_an_elided_article_belongs_to_no_name() -> None:
-    assert document_names("reglement-piscine-aubier.txt", "", ()) == ("reglement", "piscine", "aubier")
-    assert "aubier" in document_names("pv.docx", "Commune d’Aubier", ())
+    assert document_name_terms("reglement-piscine-aubier.txt", "", ()) == ("reglement", "piscine", "aubier")
+    assert "aubier" in document_name_terms("pv.docx", "Commune d’Aubier", ())
     assert "aubier" in question_terms("la piscine d'Aubier")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from shared.answering.children import STATE
 from shared.answering.control import ControlState, read_control
-from shared.answering.results import collect, tokens_of
+from shared.answering.results import collect, estimated_tokens
 from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import DependencyError
 from shared.runs.events import ValueLine
@@ -59,7 +59,7 @@ async def test_what_an_answer_is_written_from_stays_within_bounds() -> None:
     await delegated(request, services)
     await leaves(services, state([hit("c", place, content="word " * 200) for place in range(90)]))
     hits = (await collected(request, services)).evidence.hits
-    assert tokens_of(hits) <= 3_600
+    assert estimated_tokens(hits) <= 3_600
     assert len(hits) <= 100
 
 

@@ -12,7 +12,7 @@ from shared.answering.delegation import describe, planning_tokens, retrieval_sta
 from shared.answering.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.models import Conversation, RunRequest, Turn
+from shared.runs.models import Conversation, ConversationTurn, RunRequest
 from tests.fakes.services import fake_settings
 from tests.world import ANNA, plan
 
@@ -139,7 +139,7 @@ def test_a_document_of_a_sensitive_department_makes_the_question_sensitive() -> 
 
 
 def test_what_was_said_before_counts_as_read() -> None:
-    before = Conversation(summary="s" * 36, turns=(Turn(question="q" * 36, answer="a" * 72),))
+    before = Conversation(summary="s" * 36, turns=(ConversationTurn(question="q" * 36, answer="a" * 72),))
     assert planning_tokens(request(conversation=before)) - planning_tokens(request()) == 40
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from shared.answering.results import Bounds, merge_evidence, tokens_of
+from shared.answering.results import Bounds, estimated_tokens, merge_evidence
 from shared.answering.subagent_models import Finding, FoundProof, SubagentState
 from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
@@ -60,7 +60,7 @@ def test_whatever_was_found_the_promises_hold(seed: int) -> None:
     merged = merge_evidence(own, states, targets, bounds).hits
     blocks = [one.block_id for one in merged]
     assert len(blocks) == len(set(blocks)) <= bounds.passages
-    assert tokens_of(merged) <= bounds.tokens
+    assert estimated_tokens(merged) <= bounds.tokens
     assert set(blocks) <= set(hits_by_block)
     available = {one.doc_id for one in hits_by_block.values()}
     assert set(targets) & available <= {one.doc_id for one in merged}

@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end, waits
-from shared.answering.script import Results
+from shared.answering.script import StepResults
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.platform.errors import GroundworkError
 from shared.teams.context import ReplyDependencies
@@ -63,7 +63,7 @@ class Chat:
     refused: Mapping[str, GroundworkError] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
     threads_of_files: list[str] = field(default_factory=list)
-    states: dict[str, Results] = field(default_factory=dict)
+    states: dict[str, StepResults] = field(default_factory=dict)
     steps: list[ReplyStep] = field(default_factory=list)
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -151,7 +151,7 @@ class Chat:
             if run_id in self.states:
                 await self._go_on(run_id, observe(self.states.pop(run_id), AnswerArrived()))
 
-    async def _go_on(self, run_id: str, state: Results = ()) -> None:
+    async def _go_on(self, run_id: str, state: StepResults = ()) -> None:
         ended = await run_to_end(run_id, self.services, state)
         if waits(ended):
             self.states[run_id] = ended
