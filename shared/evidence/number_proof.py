@@ -16,14 +16,11 @@ from decimal import Decimal
 
 from shared.evidence.models import TableResult
 from shared.evidence.number_format import COMMA_DECIMALS
-from shared.evidence.number_words import NUMBER_WORDS, without_periods, words_of
+from shared.evidence.number_words import NUMBER_WORDS, is_percent_word, without_periods, words_of
 
 _INSIDE = re.compile(r"\d+")
 _RANK = re.compile(r"\A\s*(?:[-*>]\s*)?(?:\|\s*)?(?:\*\*)?#?(\d{1,3})(?:\.?(?:\*\*)?\s*(?=\|)|[.)](?=\s))")
 _DATE = re.compile(r"(?<![\d.])\d{1,2}[./]\s?\d{1,2}[./]\s?(?:\d{4}|\d{2})(?![\d.])")
-_PERCENT = re.compile(
-    r"%|percent|pct|prozent|share|anteil|rate|quote|growth|wachstum|\b100(?:\.0)?\b", re.IGNORECASE
-)
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
 _FACTOR_CHARS = 12  # characters before a number that are searched for words such as "faktor von "
@@ -66,7 +63,8 @@ class _Meaning:
 
     @classmethod
     def of(cls, labels: str, language: str) -> "_Meaning":
-        return cls(_PERCENT.search(labels) is not None, words_of(language).scales_named(labels))
+        words = words_of(language)
+        return cls(words.percentages.search(labels) is not None, words.scales_named(labels))
 
 
 def has_number(text: str) -> bool:
@@ -220,7 +218,7 @@ def _read(match: re.Match[str], language: str) -> Number:
         scale, value = words.exponent(match["scale"] or ""), Decimal(NUMBER_WORDS[word.casefold()])
         return Number(match[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
     rest = (match["rest"] or "").strip().casefold()
-    is_percent = rest in ("%", "percent", "prozent", "per cent")
+    is_percent = is_percent_word(rest)
     value, places = _value(match["digits"], language)
     return Number(
         match[0].strip(),

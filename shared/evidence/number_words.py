@@ -151,6 +151,31 @@ _MORE_DECREASES = {
 """The same in the language of an answer, by ISO 639-1 code."""
 
 
+_PERCENT = "%|percent|per cent|prozent|procent|prosent|pour ?cent|por ?ciento|por cento|per cento"
+"""Matches a percent sign or word after a number, in any language."""
+_PERCENTAGES = (
+    rf"{_PERCENT}|pct|porcent|percentua|\b100(?:\.0)?\b"
+    # English and German, also as the last part of a compound: "Inflationsrate", but not "corporate"
+    r"|share(?!hold)|growth|anteil|wachstum|quote|(?:(?<![^\W_])|(?<=[ns]))rate[ns]?(?![^\W_])"
+    # Romance
+    r"|(?<![^\W_])(?:taux|tasas?|tasso|tassi|taxas?|cuotas?|croissance|crecimiento|crescita|crescimento"
+    r"|participaci[óo]n|participa[çc][ãa]o)(?![^\W_])"
+    # Dutch, Scandinavian, also in compounds: "marknadsandel", but not "handel"
+    r"|aandeel|groei|(?<![hmvw])andel(?:en|ar|er)?(?![^\W_])|tillväxt|vækst|vekst"
+    # Polish
+    r"|(?<![^\W_])(?:udział|odset(?:ek|ki)|stop[ay]|wzrost|dynamika)(?![^\W_])"
+)
+"""Matches the labels of columns that may contain percentages, in any language."""
+_MORE_PERCENTAGES = {
+    "fr": r"(?<![^\W_])parts?(?![^\W_])",
+    "it": r"(?<![^\W_])quota(?![^\W_])",
+    "pt": r"(?<![^\W_])quotas?(?![^\W_])",
+    "nl": r"\w{3}graad(?![^\W_])",
+    **dict.fromkeys(("sv", "da", "nb", "nn", "no"), r"\w{3}grad(?:en)?(?![^\W_])|(?<![^\W_])kvot(?![^\W_])"),
+}
+"""The same in the language of an answer, by ISO 639-1 code. In other languages they mean something else."""
+
+
 @dataclass(frozen=True)
 class LanguageWords:
     """The words that give numbers their meaning in answers in one language.
@@ -159,6 +184,7 @@ class LanguageWords:
         scales: powers of ten by name, in lower case.
         number: matches a number, in digits or as a word, with its sign and its scale.
         labels: by power of ten, a pattern for the labels that name it, in any language.
+        percentages: matches labels of values that may be percentages, in any language.
         decreases: matches words such as "fell"; None if the language's words are unknown.
         has_words: whether a word such as "ten" is a number. In Dutch and Polish it is not.
     """
@@ -166,6 +192,7 @@ class LanguageWords:
     scales: Mapping[str, int]
     number: re.Pattern[str]
     labels: Mapping[int, re.Pattern[str]]
+    percentages: re.Pattern[str]
     decreases: re.Pattern[str] | None
     has_words: bool
 
@@ -199,6 +226,7 @@ def words_of(language: str) -> LanguageWords:
         scales,
         _number(_alternatives(scales)),
         {power: _label(power, [name for name, other in labels if other == power]) for power in _SCALES},
+        re.compile("|".join(filter(None, (_PERCENTAGES, _MORE_PERCENTAGES.get(code)))), re.IGNORECASE),
         None if more is None else re.compile(f"{_DECREASES}|{more}" if more else _DECREASES, re.IGNORECASE),
         has_words=code in _NUMBER_WORD_LANGUAGES,
     )
@@ -211,6 +239,11 @@ def without_periods(text: str) -> str:
     return _PERIOD.sub("", text)
 
 
+def is_percent_word(text: str) -> bool:
+    """Return whether a text is the percent sign or a word for it."""
+    return re.fullmatch(_PERCENT, text, re.IGNORECASE) is not None
+
+
 def _by_name(scales: Mapping[int, str]) -> dict[str, int]:
     return {name: power for power, names in scales.items() for name in names.split(", ")}
 
@@ -219,7 +252,7 @@ def _number(scale: str) -> re.Pattern[str]:
     return re.compile(
         r"(?<![\w.,])(?P<sign>[-−–](?=[\d€$£]))?[€$£]?\s?"
         r"(?P<digits>\d+(?:[.,'’\u00a0\u202f\u2009]\d+|[ ]\d{3}(?!\d))*)"
-        rf"(?P<rest>\s?(?:%|percent\b|prozent\b|per cent\b)|\s?(?:{scale})\b)?"
+        rf"(?P<rest>\s?(?:%|(?:{_PERCENT})\b)|\s?(?:{scale})\b)?"
         rf"|(?<!\w)(?P<word>{'|'.join(NUMBER_WORDS)})(?:\s(?P<scale>{scale}))?(?!\w)",
         re.IGNORECASE,
     )

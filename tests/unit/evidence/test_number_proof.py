@@ -135,6 +135,68 @@ def test_a_share_is_stored_as_a_fraction_or_a_percentage() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("language", "column"),
+    [
+        ("en", "growth_rate"),
+        ("de", "Inflationsrate"),
+        ("de", "Marktanteil"),
+        ("fr", "taux_de_marge"),
+        ("fr", "part_de_marché"),
+        ("fr", "Croissance"),
+        ("es", "tasa de paro"),
+        ("es", "cuota_de_mercado"),
+        ("it", "tasso_di_crescita"),
+        ("it", "quota di mercato"),
+        ("pt", "taxa de juro"),
+        ("pt", "participação"),
+        ("nl", "marktaandeel"),
+        ("nl", "bezettingsgraad"),
+        ("sv", "marknadsandel"),
+        ("da", "vækst"),
+        ("nb", "kvinneandel"),
+        ("pl", "udział w rynku"),
+        ("en", "taux"),
+    ],
+)
+def test_a_column_may_contain_percentages_in_any_language(language: str, column: str) -> None:
+    shares = result(("West", 12.5), columns=("a", column))
+    assert unproved_numbers("12.5 %", [shares], (), language) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "column"),
+    [
+        ("en", "corporate_sales"),
+        ("en", "strategy"),
+        ("en", "shareholders"),
+        ("de", "Einzelhandel"),
+        ("en", "part_number"),
+        ("sv", "handel"),
+        ("de", "Konzentrate"),
+    ],
+)
+def test_other_columns_do_not_contain_percentages(language: str, column: str) -> None:
+    sales = result(("West", 12.5), columns=("a", column))
+    assert unproved_numbers("12.5 %", [sales], (), language) == ["12.5 %"]
+
+
+@pytest.mark.parametrize(
+    ("language", "statement"),
+    [
+        ("es", "Es el 12,5 por ciento."),
+        ("fr", "C'est 12,5 pour cent."),
+        ("it", "È il 12,5 per cento."),
+        ("pt", "São 12,5 por cento."),
+        ("sv", "Det är 12,5 procent."),
+        ("nb", "Det er 12,5 prosent."),
+        ("de", "Eine 12,5%ige Quote."),
+    ],
+)
+def test_a_percentage_may_be_written_as_a_word(language: str, statement: str) -> None:
+    assert unproved_numbers(statement, [result(("West", 0.125))], (), language) == []
+
+
 def test_a_column_in_millions_says_so() -> None:
     in_millions = result(("North", 5.2), columns=("region", "revenue_eur_million"))
     assert unproved_numbers("It is 5.2 million euros.", [in_millions], (), "en") == []
