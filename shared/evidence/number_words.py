@@ -95,13 +95,31 @@ _PERIOD = re.compile(
     re.IGNORECASE,
 )
 
+_UNITS = (
+    r"(?:(?:%|[€$£]|eur|euros?|usd|dollars?|kr\.?|percent|prozent\w*|procent\w*|prosent\w*|points?|punkte|mio\.?|mrd\.?"
+    r"|tsd\.?|millione?[nr]?|milliarden|miljoner|billion|tausend|thousand|stück)\s){0,2}"
+)
+_TARGETS = (
+    r"\w{0,30}(?:plan(?:en|et|s|wert\w*|zahl\w*)?\b|geplant|veranschlagt|ziel|soll\b|sollwert|budget|vorjahr|durchschnitt"
+    r"|schnitt\b|erwart|niveau|null\b|zero\b|vorgabe|prognos|ansatz|schwelle|grenzwert|wert\b|target|forecast"
+    r"|average|expect|guidance|last\syear|(?:prior|previous)\syear|mål|genomsnitt|gjennomsnitt|gennemsnit|förvänt"
+    r"|forvent|noll\b|nul\b|budsjett)"
+)
+"""Matches values that another value is compared with."""
+_BELOW = (
+    # "unter" and "under" also mean "among" and "during". They are decreases beside a number or a target.
+    rf"un[td]er\s(?:(?:the|its|our|their|de[mnrt]|die|das|ihre[mnr]|seine[mnr]|unsere[mnr]|sitt?|sin)\s)?{_TARGETS}"
+    rf"|\d\S{{0,20}}\s{_UNITS}unter\s(?!ander|alle|de[mnr]\b|die|das|jede)"
+    r"|(?:lieg|lag|bleib|blieb)\w{0,9}\b[^.]{0,60}\bunter\s(?!ander|allen\b|den\b|diesen\b|ihnen\b|beiden\b)"
+)
 _DECREASES = (
     # English
-    r"\b(?:fell\b|fall|drop|decreas|declin|loss|lost\b|less\b|lower|fewer|below|behind|under(?!st|ly|tak|go|way)"
+    rf"\b(?:{_BELOW}|under(?:perform|sho|spen|run\b|util|deliver|achiev|cut)"
+    r"|fell\b|fall|drop|decreas|declin|loss|lost\b|less\b|lower|fewer|below|behind"
     r"|minus|negati|down\b|downturn|reduc|short|deficit|miss(?:ed|es|ing)?\b|gaps?\b|trail(?:s|ed|ing)?\b|wors"
     r"|shr[aiu]nk"
     # German
-    r"|gesunken|s[aiu]nk|weniger|niedriger|geringer|unter\b|unterh|unterschr(?:eit|itt)|unterdeck|untertr[aof]|darunter"
+    r"|gesunken|s[aiu]nk|weniger|niedriger|geringer|unterhalb|unterschr(?:eit|itt)|unterdeck|untertr[aof]|darunter"
     r"|gefallen|fiel(?:en)?\b|abgenommen|abnahm|abnehm|nahm(?:en)?\b[^.]{0,80}\bab\b"
     r"|nimmt\b[^.]{0,80}\bab\b|verringer|verminder|fehl(?!er)|verfehl|hinter\b|dahinter|hinterher|schlechter"
     r"|verschlechter|minder(?!heit|jähr)|zurück(?:\b|gegang|ging|geh|geblieb|blieb|bleib|gefallen|fiel|fall)"
@@ -111,12 +129,14 @@ _DECREASES = (
 )
 """Words that give a number a negative meaning: "it fell by 45" is -45."""
 _SCANDINAVIAN_DECREASES = (
-    r"\b(?:mindre|minsk|lägre|laver|sj[uö]nk|synk|sank|föll|fald|falt\b|förlust|tab(?:et|t|te)?\b|tap(?:et|t|te)?\b"
+    rf"\b(?:(?:ligger|låg|lå|är|er|var)\s\d\S{{0,20}}\s{_UNITS}under\s(?!\d|de[nt]?\b|år|period|kvartal|månad|måned|hel[ae]\b"
+    r"|först|først|andra|anden|tredje|fjärde|fjerde|vår|sommar|sommer|höst|høst|vinter)"
+    r"|mindre|minsk|lägre|laver|sj[uö]nk|synk|sank|föll|fald|falt\b|förlust|tab(?:et|t|te)?\b|tap(?:et|t|te)?\b"
     r"|tapp|nedgång|nedgang|tilbagegang|tilbakegang|underskott|underskud|bakom|bak\b|bag\b|bagud|bagefter|sämre"
     r"|dårliger|brist|mangl|redus|försäm|forverr|forringe)"
 )
 _MORE_DECREASES = {
-    "en": "",
+    "en": rf"\b\d\S{{0,20}}\s{_UNITS}under\s(?!the\b|th[ie]s|that|an?\b|our\b|its\b|their\b)",
     "de": "",
     "fr": (
         r"\b(?:(?<!au )moins\b|inférieur|moindre|baiss|recul|chut|dimin|pertes?\b|perd(?:u|re|ant)?e?s?\b"
