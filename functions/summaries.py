@@ -3,6 +3,7 @@
 import asyncio
 import math
 import re
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from functions.http.requests import (
     client_address,
     count_call,
     note_act,
+    open_stream,
 )
 from functions.http.responses import json_response
 from shared.access.idempotency import KeyClaim, complete_key
@@ -101,9 +103,12 @@ async def create_summary(
     result.
     """
     wait = _WAIT.search(req.headers.get("prefer", ""))
-    summary = await _begin(_SummaryRequest(req, order, user, services, client))
-    if wait:
-        await _wait(summary, services.runs, min(int(wait[1]), services.settings.host.stream_seconds))
+    # Reserve the connection first, so that a summary whose result the caller wants to wait for is refused
+    # before it starts.
+    with closing(open_stream(user, services)) if wait else nullcontext():
+        summary = await _begin(_SummaryRequest(req, order, user, services, client))
+        if wait:
+            await _wait(summary, services.runs, min(int(wait[1]), services.settings.host.stream_seconds))
     view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view, _status_of(view), {"Location": view.status_url})

@@ -53,7 +53,8 @@ LIMITS: Sequence[Limit] = (
         "429 `DailyLimitError`, for calls that need the resource",
     ),
     Limit(
-        "open connections of one user to one process: streams, and questions that wait for their answer",
+        "open connections of one user to one process: streams, and questions and summaries that wait for "
+        "their result",
         f"{_OPEN_STREAMS}",
         "429 `TooManyRequestsError`",
     ),

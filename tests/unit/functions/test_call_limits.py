@@ -77,6 +77,24 @@ async def test_of_twenty_repeats_at_once_one_waits_where_one_may(
     assert again.status_code != 429
 
 
+async def test_summaries_that_wait_for_their_result_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_of_tests(max_open_streams=1, stream_seconds=0.5)
+    services = fake_services(settings=settings, chat_model=ScriptedChatModel(answer=by_rule))
+    await add_corpus(services)
+    connect(monkeypatch, services)
+    durable = SummarisingClient(services)
+    durable.holds = True
+    anna, order = as_user(make_app(durable), "anna"), {"doc_ids": ["manual"]}
+    headers = {**KEY, "Prefer": "wait=60"}
+    answers = await asyncio.gather(
+        *(anna.post("/summaries", json=order, headers=headers) for _ in range(5)),
+        anna.post("/summaries", json=order, headers={"Idempotency-Key": "other"}),
+    )
+    assert [one.status_code for one in answers] == [202, 429, 429, 429, 429, 202]
+    assert len(durable.started) == 2
+    assert (await anna.post("/summaries", json=order, headers=headers)).status_code == 202
+
+
 async def test_a_refused_stream_begins_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     anna, durable = await asking(monkeypatch, max_open_streams=1)
     questions = [anna.post("/chat", json={"question": f"{QUESTION} {number}"}) for number in range(3)]
