@@ -9,22 +9,10 @@ from functions.http.api_route import ApiRoute
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
 from functions.http.contracts import BYTES, PDF, PNG, Reply, contract, json_reply
 from functions.http.models import CachedHeaders, DocId, IfMatchHeaders, MetadataQuery, Page
-from functions.http.requests import (
-    Caller,
-    Durable,
-    Ready,
-    count_call,
-    note_act,
-    note_list,
-)
-from functions.http.responses import (
-    file_response,
-    json_response,
-    picture_response,
-    tagged_response,
-)
+from functions.http.readers import KnownReader, note_opened, with_own_files
+from functions.http.requests import Caller, Durable, Ready, count_call, note_act, note_list
+from functions.http.responses import file_response, json_response, picture_response, tagged_response
 from functions.ingest import start_ingestions
-from functions.pages import KnownReader, note_opened, with_own_files
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import access_action
 from shared.access.daily_use import SENDING

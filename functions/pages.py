@@ -4,36 +4,24 @@ highlighted.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated
-from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import preferred_type
 from functions.http.contracts import HTML, JSON, MARKDOWN, PNG, WEBP, Reply, contract
-from functions.http.models import CachedHeaders, DocId
-from functions.http.requests import (
-    Caller,
-    Ready,
-    SignInRedirect,
-    caller_of,
-    count_call,
-    note_act,
-)
+from functions.http.models import CachedHeaders
+from functions.http.readers import BrowsingReader, KnownReader, Reader, cited_by
+from functions.http.requests import count_call, note_act
 from functions.http.responses import json_response, picture_response
-from shared import wiring
 from shared.access.models import UserContext
 from shared.access.personal_places import PersonalPlaces
-from shared.access.security_filter import in_thread
-from shared.answering.cited_pages import block_text, own_citation, source_rows
-from shared.conversations.threads import owned_thread
 from shared.documents import figure_store, page_files, page_models
 from shared.documents.figures import URL_LIFETIME_S, signed_urls
-from shared.documents.ids import is_conversation_id
 from shared.documents.lookup import readable_document
 from shared.documents.models import Element
 from shared.documents.page_files import get_parts
@@ -48,7 +36,6 @@ from shared.documents.page_models import (
     ViewedPicture,
 )
 from shared.documents.page_views import (
-    Cited,
     Material,
     elements_to_search,
     page_number_of,
@@ -71,20 +58,17 @@ from shared.ingestion.page_pictures import (
     picture_name,
 )
 from shared.ingestion.services import IngestionServices
-from shared.platform.concurrency import run_in_background, run_together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
     DependencyError,
     GroundworkError,
-    NotAuthenticatedError,
     NotFoundError,
     TooManyRequestsError,
 )
 from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
-from shared.quality.recording import note_opening
-from shared.wiring import Services
 
 PageName = Annotated[
     str,
@@ -95,64 +79,8 @@ PageName = Annotated[
         json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},
     ),
 ]
-
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
-_HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A user who requests to read a document. Access has not been checked yet."""
-
-    doc_id: str
-    user: UserContext
-    services: Services
-
-
-async def reader_of(doc_id: DocId, user: Caller, services: Ready) -> Reader:
-    """Return the caller as a reader of the document in the path."""
-    return Reader(doc_id, await with_own_files(doc_id, user, services), services)
-
-
-async def with_own_files(doc_id: str, user: UserContext, services: Services) -> UserContext:
-    """Return the user, extended with access to a file that belongs to one of their conversations.
-
-    This lets owners open the sources of an answer. Lists and searches don't use this function, so these files
-    don't appear there.
-    """
-    state = await services.documents.get(doc_id) if is_conversation_id(doc_id) else None
-    if state is None:
-        return user
-    with suppress(NotFoundError):
-        await owned_thread(state.thread_id, user, services.threads)
-        return in_thread(user, state.thread_id)
-    return user
-
-
-async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
-    """Authenticate a caller who may have opened the page in a browser, and return them as a reader of the
-    document in the path.
-
-    Raises:
-        SignInRedirect: the caller is a browser without a session. After signing in, it returns to the page.
-        NotAuthenticatedError: the caller is another client without a valid identity.
-    """
-    try:
-        user = await caller_of(req)
-    except NotAuthenticatedError:
-        if _HTML not in req.headers.get("accept", ""):
-            raise
-        parameters = {"doc": doc_id, "page": req.path_params.get("page", "1")}
-        cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
-        query = urlencode({**parameters, **(cited if all(cited.values()) else {})})
-        raise SignInRedirect(f"/web?{query}") from None
-    services = await wiring.ready_services()
-    return Reader(doc_id, await with_own_files(doc_id, user, services), services)
-
-
-KnownReader = Annotated[Reader, Depends(reader_of)]
-BrowsingReader = Annotated[Reader, Depends(browsing_reader)]
 
 
 @dataclass(frozen=True)
@@ -228,37 +156,6 @@ async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
         yield
 
 
-async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
-    """Return the citation that the query names, with the text of its source, or None if there is none. Also
-    count, in the background, that the source was opened.
-    """
-    if not (query.run and query.n):
-        return None
-    citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
-    if citation is None:
-        return None
-    run_in_background(note_opening(query.run, query.n, reader.user, reader.services))
-    if citation.kind == "table":
-        return Cited(query.run, citation, rows=await source_rows(citation, reader.user, reader.services))
-    return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
-
-
-def note_opened(reader: Reader, query: CitationQuery) -> None:
-    """Count, in the background, that the reader opened a source. Only sources that one of the reader's own
-    runs cites are counted.
-    """
-    if query.run and query.n:
-        run_in_background(_note_if_cited(reader, query))
-
-
-async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
-    try:
-        if await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services):
-            await note_opening(query.run, query.n, reader.user, reader.services)
-    except GroundworkError as failed:
-        get_logger().warning("quality.write_failed", kind="opening", error_type=failed.code)
-
-
 async def sheet_of(
     material: Material,
     state: DocumentState,
@@ -306,11 +203,11 @@ async def get_document_page(
         sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
         picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
         view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
-    kind = preferred_type(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
-    if kind == _HTML:
+    kind = preferred_type(req.headers.get("accept"), (HTML, JSON, MARKDOWN))
+    if kind == HTML:
         return _html(page_html(view))
-    if kind == _MARKDOWN:
-        return Response(page_markdown(view), media_type=_MARKDOWN, headers=_VARYING)
+    if kind == MARKDOWN:
+        return Response(page_markdown(view), media_type=MARKDOWN, headers=_VARYING)
     signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
     if view.picture and sheet:
         picture = await _signed_picture(view.picture, state, number, reader)
@@ -367,14 +264,14 @@ async def get_readable_document(
         number = starting_part(opened.material.outline, query, places)
         elements = await opened.elements(range(number, number + 1))
         view = readable_view(replace(opened.material, elements=elements), number, places)
-    kind = preferred_type(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
-    if kind == _JSON:
+    kind = preferred_type(req.headers.get("accept"), (HTML, JSON, MARKDOWN))
+    if kind == JSON:
         signed = await _with_signed(view.elements, reader)
         return json_response(view.model_copy(update={"elements": signed}), headers=_VARYING)
-    if kind == _MARKDOWN:
+    if kind == MARKDOWN:
         # Markdown has no field for a cursor, so a Link header (RFC 8288) points to the next part.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
-        return Response(readable_markdown(view), media_type=_MARKDOWN, headers={**_VARYING, **link})
+        return Response(readable_markdown(view), media_type=MARKDOWN, headers={**_VARYING, **link})
     return _html(readable_html(view))
 
 
@@ -385,7 +282,7 @@ def _html(page: str) -> Response:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
-    return Response(page, media_type=_HTML, headers=headers)
+    return Response(page, media_type=HTML, headers=headers)
 
 
 async def _with_signed(elements: tuple[ViewedElement, ...], reader: Reader) -> tuple[ViewedElement, ...]:

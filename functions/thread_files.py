@@ -7,13 +7,13 @@ from fastapi import APIRouter, Request, Response
 from functions.http.api_route import ApiRoute
 from functions.http.bodies import FileForm, file_parts
 from functions.http.contracts import contract, json_reply
+from functions.http.file_content import CountedContent, admit_document, max_form_bytes, refuse_large
 from functions.http.idempotency import Key, idempotent
 from functions.http.models import DocId, KeyHeaders
 from functions.http.requests import Caller, Durable, Ready, note_act
 from functions.http.responses import json_response, validate_as
 from functions.ingest import start_ingestions
 from functions.threads import ThreadId
-from functions.uploads import CountedContent, admit_document, max_form_bytes, refuse_large
 from shared.access.idempotency import KeyClaim, finish, key_reused_error
 from shared.conversations import files
 from shared.conversations.files import RemovedFile, ThreadFile, ThreadFileList

@@ -2,30 +2,23 @@
 page.
 """
 
-import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import azure.durable_functions as df
 from fastapi import APIRouter, Request, Response
 
 from functions.http.api_route import ApiRoute
-from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
+from functions.http.bodies import FileForm, file_parts
 from functions.http.contracts import contract, json_reply
+from functions.http.file_content import CountedContent, admit_document, max_form_bytes, refuse_large
 from functions.http.idempotency import Key, idempotent
 from functions.http.models import KeyHeaders
-from functions.http.requests import (
-    Caller,
-    Durable,
-    Ready,
-    count_call,
-    note_act,
-)
+from functions.http.requests import Caller, Durable, Ready, note_act
 from functions.http.responses import json_response, validate_as
 from functions.ingest import start_ingestions
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import is_wide
-from shared.access.daily_use import SENDING, Usage
 from shared.access.idempotency import KeyClaim, finish, key_reused_error
 from shared.access.models import AuditAction, UserContext
 from shared.documents import requests
@@ -154,11 +147,6 @@ async def import_page(
     return await _accept_response(req, state, user, services)
 
 
-async def admit_document(req: Request, user: UserContext, services: Services) -> None:
-    """Count a call and a document against the limits of the user. Raises the errors of `count_call`."""
-    await count_call(req, user, services, needs=SENDING, used=Usage(documents=1))
-
-
 def _upload_action(acl: Sequence[str]) -> AuditAction:
     return "publish" if is_wide(acl) else "upload"
 
@@ -212,32 +200,6 @@ async def _with_ids(request: UploadRequest, user: UserContext, services: Service
     return request.model_copy(update={"acl": acl})
 
 
-class CountedContent:
-    """File content that is counted and hashed while it is read. Reading more than `max_bytes` raises
-    `PayloadTooLargeError`.
-    """
-
-    def __init__(self, parts: AsyncIterator[bytes], max_bytes: int) -> None:
-        self._parts = parts
-        self._max_bytes = max_bytes
-        self._size_bytes = 0
-        self._digest = hashlib.sha256()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._parts:
-            self._size_bytes += len(part)
-            if self._size_bytes > self._max_bytes:
-                raise _too_large_for_a_form(self._max_bytes)
-            self._digest.update(part)
-            yield part
-
-    async def digest_of_rest(self) -> str:
-        """Read the remaining content, and return the SHA-256 digest of the whole content in hexadecimal."""
-        async for _ in self:
-            continue
-        return self._digest.hexdigest()
-
-
 def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
     """Convert the fields of an upload form to an `UploadRequest`.
 
@@ -260,21 +222,3 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     if "acl" in fields:
         values_by_name["acl"] = [name for value in fields["acl"] for name in value.split(",") if name.strip()]
     return validate_as(UploadRequest, lambda: UploadRequest(filename=filename or "", **values_by_name))
-
-
-def refuse_large(content_length: str | None, max_bytes: int) -> None:
-    """Raise `PayloadTooLargeError` if the Content-Length of a form exceeds the limit, before its body is
-    read.
-    """
-    if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
-        raise _too_large_for_a_form(max_bytes)
-
-
-def max_form_bytes(services: Services) -> int:
-    limits = services.settings.ingestion
-    return min(limits.max_upload_bytes, limits.max_document_bytes)
-
-
-def _too_large_for_a_form(max_bytes: int) -> PayloadTooLargeError:
-    hint = "Request an upload URL with POST /documents/uploads, and send the file there."
-    return too_large("file", max_bytes, hint)
