@@ -15,6 +15,8 @@ from shared.ingestion.parsers.pdf_content import TaggedHeading
 from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 
 _LARGER = 1.15
+# A line that is larger than the next one by this factor is a title that ends there.
+_TITLE_LARGER = 1.3
 _MAX_CHARS = 150
 # Minimum and maximum number of words in the title of a table.
 _MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16
@@ -148,11 +150,17 @@ def _is_mostly_letters(text: str) -> bool:
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
     """Return whether `line` is the start of a sentence that the next line continues in another style. Such a
     line isn't a heading.
+
+    The sentence is wrapped, so the first word of the next line doesn't fit at the end of `line`. A title
+    above an item, or much larger than the text below it, isn't continued.
     """
-    if after is None or not after.text[0].islower() or after.top >= line.top:
+    if after is None or not after.text[0].islower() or after.top >= line.top or starts_item(after.text):
         return False
     looks_alike = after.size == line.size and after.bold == line.bold
-    return not looks_alike and line.bottom - after.top <= line.size
+    if looks_alike or line.size >= _TITLE_LARGER * after.size or line.bottom - after.top > line.size:
+        return False
+    first_word = after.words[0].right - after.words[0].left if after.words else 0.0
+    return line.right + first_word >= after.right - line.size
 
 
 def _stands_alone(line: Line, before: Line | None) -> bool:

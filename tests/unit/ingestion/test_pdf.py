@@ -44,6 +44,31 @@ def test_a_short_bold_line_alone_is_a_heading_and_a_bold_word_in_a_sentence_is_n
     assert of_kind(elements, "heading") == ["Daily care"]
 
 
+@pytest.mark.parametrize(
+    ("title", "size", "below", "headings"),
+    [
+        ("Annual report of the group and of all its subsidiaries", 14, "for 2024", 1),
+        ("Disclosures", 10, "i) Related parties and what was agreed with them as required", 1),
+        ("Photo credits", 10, "cover and title page: the harbour by night, seen from the north", 1),
+        (
+            "Impairment review for assets that are held for sale or",
+            10,
+            "lease out, when events require it",
+            0,
+        ),
+    ],
+)
+def test_a_title_above_a_line_in_lower_case_is_a_heading_unless_the_line_continues_it(
+    tmp_path: Path, title: str, size: float, below: str, headings: int
+) -> None:
+    maker = PdfMaker().page().paragraph(PROSE)
+    for y, style, points, text in ((100, "B", size, title), (105, "", 10, below)):
+        maker.pdf.set_font("Helvetica", style, points)
+        maker.pdf.text(10, y, text)
+    elements = parse_pdf(maker.write(tmp_path / "a.pdf")).elements
+    assert of_kind(elements, "heading") == [title][:headings]
+
+
 def test_bookmarks_make_headings_of_lines_that_look_like_text(tmp_path: Path) -> None:
     maker = PdfMaker().page()
     maker.pdf.start_section("Scope of this paper", level=0)
