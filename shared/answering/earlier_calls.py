@@ -7,10 +7,10 @@ consent. Their results come from the journal.
 import json
 from collections.abc import Sequence
 
+from shared.answering.delegation_results import call_result
 from shared.answering.lookups import look_up
 from shared.answering.models import HeldResult, Turn
 from shared.answering.prompt import documents_xml
-from shared.answering.results import call_result
 from shared.answering.step_context import StepContext
 from shared.answering.turn_question import TurnQuestion, answer_result, collected_once, held_call
 from shared.answering.web_consent import consent_result, uses_web

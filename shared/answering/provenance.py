@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pydantic import ValidationError
 
 from shared.answering.children import DELEGATION, FINDINGS, STATE
+from shared.answering.delegation_results import Collected
 from shared.answering.models import Preparation, TurnResults
-from shared.answering.results import Collected
 from shared.answering.subagent_models import SubagentState
 from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import NotFoundError

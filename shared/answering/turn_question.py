@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from shared.answering.delegation_results import Collected, collect
 from shared.answering.models import HeldResult, Turn, TurnResults
-from shared.answering.results import Collected, collect
 from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.web_consent import await_consent, is_granted

@@ -19,8 +19,8 @@ from shared.answering.clarification_steps import (
 )
 from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome, decide_delegation
+from shared.answering.delegation_results import Collected
 from shared.answering.models import HeldResult, Preparation, Turn
-from shared.answering.results import Collected
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     AnswerWritten,

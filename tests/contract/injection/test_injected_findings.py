@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from shared.answering.children import Child
-from shared.answering.results import findings_xml, web_section
+from shared.answering.findings_text import findings_xml, web_section
 from shared.answering.subagent_models import Finding, FoundProof, SubagentState
 from shared.answering.views import ENGLISH, view_of
 from tests.contract.injection import shown

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from shared.answering.delegated_documents import DelegationRequest
-from shared.answering.results import Collected, collect
+from shared.answering.delegation_results import Collected, collect
 from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentState
 from shared.retrieval.models import Hit
 from shared.runs.run_files import RunFiles

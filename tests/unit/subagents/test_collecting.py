@@ -4,7 +4,7 @@ import pytest
 
 from shared.answering.children import STATE
 from shared.answering.control import ControlState, read_control
-from shared.answering.results import collect, estimated_tokens
+from shared.answering.delegation_results import collect, estimated_tokens
 from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import DependencyError
 from shared.runs.events import ValueLine

@@ -7,7 +7,7 @@ import pytest
 
 from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome
-from shared.answering.results import call_result, collect
+from shared.answering.delegation_results import call_result, collect
 from shared.runs.run_files import RunFiles
 from shared.tools.delegate import Delegate, DelegateParameters
 from shared.wiring import Services

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shared.answering.results import findings_xml, web_section
+from shared.answering.findings_text import findings_xml, web_section
 from shared.answering.subagent_models import Finding, FoundProof, SubagentState
 from shared.answering.views import ENGLISH, GERMAN
 

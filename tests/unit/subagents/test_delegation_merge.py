@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from shared.answering.results import Bounds, estimated_tokens, merge_evidence
+from shared.answering.delegation_results import Bounds, estimated_tokens, merge_evidence
 from shared.answering.subagent_models import Finding, FoundProof, SubagentState
 from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
