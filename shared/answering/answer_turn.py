@@ -13,12 +13,13 @@ from shared.answering.earlier_calls import make_calls
 from shared.answering.models import Turn
 from shared.answering.profiles import main_profile
 from shared.answering.run_facts import writing_facts
+from shared.answering.script_calls import awaiting_consent, refuse_second_wait, script_call
 from shared.answering.statements import from_first_gap, read_gaps, split_turn
 from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.turn_answer import TurnAnswer
 from shared.answering.turn_messages import turn_messages, turn_tools
-from shared.answering.turn_question import TurnQuestion, awaiting_consent, held_call, refuse_second_wait
+from shared.answering.turn_question import TurnQuestion
 from shared.answering.unwritten_answer import nothing_found
 from shared.evidence.reader_text import readable
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError
@@ -186,7 +187,7 @@ class AnswerTurn:
         await self._context.show(turn.answer)
         await self._context.keep(turn, "turn")
         await self._keep_facts(event_log)
-        if turn.asks_consent or held_call(turn) is not None:
+        if turn.asks_consent or script_call(turn) is not None:
             await event_log.write()
         return turn
 

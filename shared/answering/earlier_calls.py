@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from shared.answering.delegation_results import call_result
 from shared.answering.lookups import look_up
-from shared.answering.models import HeldResult, Turn
+from shared.answering.models import ScriptCallResult, Turn
 from shared.answering.prompt import documents_xml
+from shared.answering.script_calls import answer_result, script_call
 from shared.answering.step_context import StepContext
-from shared.answering.turn_question import TurnQuestion, answer_result, collected_once, held_call
+from shared.answering.turn_question import TurnQuestion, collected_once
 from shared.answering.web_consent import consent_result, uses_web
 from shared.conversations.window import conversation_element
 from shared.runs.event_log import EventLog
@@ -46,7 +47,7 @@ async def make_calls(
             outside=_outside(context, question),
             time=time,
             event_log=event_log,
-            held=await _results_of_script(context, step, turn, question, event_log),
+            script_results=await _results_of_script(context, step, turn, question, event_log),
         )
         before.results.append(await context.keep(results, "results", of=step))
 
@@ -85,23 +86,23 @@ def _outside(context: StepContext, question: TurnQuestion) -> Outside:
 
 async def _results_of_script(
     context: StepContext, step: int, turn: Turn, question: TurnQuestion, event_log: EventLog
-) -> dict[str, HeldResult]:
+) -> dict[str, ScriptCallResult]:
     """Return results for those calls of a turn that the script performs instead of a tool, by call id."""
     before = question.before
     if turn.asks_consent:
         return _results_of_consent(turn, granted=bool(before.web_allowed))
-    if (pending := held_call(turn)) is None:
+    if (pending := script_call(turn)) is None:
         return {}
     call_id, arguments = pending[0].call.call_id, pending[1]
     if isinstance(arguments, AskUserParameters):
         return {call_id: answer_result(arguments, before.choice)}
-    refused = await context.journal.find(step, HeldResult, "refused")
+    refused = await context.journal.find(step, ScriptCallResult, "refused")
     return {call_id: refused or await _result_of_delegation(context, step, question, event_log)}
 
 
 async def _result_of_delegation(
     context: StepContext, step: int, question: TurnQuestion, event_log: EventLog
-) -> HeldResult:
+) -> ScriptCallResult:
     """Return the results of a step's sub-agents that the user may read, and add them to the question's
     evidence.
     """
@@ -113,19 +114,19 @@ async def _result_of_delegation(
     if collected.warnings:
         await event_log.write(*warning_events(collected.warnings))
     block_ids = {hit.block_id for hit in evidence.blocks}
-    return HeldResult(
+    return ScriptCallResult(
         text=call_result(collected, block_ids),
         hits=tuple(hit for hit in collected.evidence.hits if hit.block_id not in block_ids),
         records=collected.evidence.records,
     )
 
 
-def _results_of_consent(turn: Turn, *, granted: bool) -> dict[str, HeldResult]:
+def _results_of_consent(turn: Turn, *, granted: bool) -> dict[str, ScriptCallResult]:
     """Return results for the web calls that must not be made now. If consent was denied, these are all web
     calls; if granted, only a delegation, because the next turn requests it again.
     """
-    pending = held_call(turn)
+    pending = script_call(turn)
     delegations = [pending[0]] if pending else []
     calls = delegations if granted else [call for call in turn.calls if uses_web(call)]
     text = json.dumps(consent_result(granted=granted))
-    return {call.call.call_id: HeldResult(text=text) for call in calls}
+    return {call.call.call_id: ScriptCallResult(text=text) for call in calls}

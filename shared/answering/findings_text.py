@@ -1,4 +1,6 @@
-"""Renders the findings of sub-agents: `<findings>` for the answer's prompt, and web statements for readers."""
+"""Renders the findings of sub-agents: `<findings>` for the prompt of the answer, and a section of web
+statements for readers.
+"""
 
 from collections.abc import Iterator, Sequence
 from html import escape

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from shared.answering.calls import CallMaker, CallResults, GapSearch
-from shared.answering.models import Gap, HeldResult, Turn, TurnResults
+from shared.answering.models import Gap, ScriptCallResult, Turn, TurnResults
 from shared.answering.profiles import main_profile
 from shared.answering.services import AnsweringServices
 from shared.answering.turn_question import TurnQuestion
@@ -57,7 +57,7 @@ async def look_up(
     outside: Outside,
     time: StepTime,
     event_log: EventLog,
-    held: Mapping[str, HeldResult],
+    script_results: Mapping[str, ScriptCallResult],
 ) -> TurnResults:
     """Execute the tool calls of a turn and search for the gaps in its answer.
 
@@ -65,7 +65,7 @@ async def look_up(
 
     Args:
         outside: rules for the use of the web.
-        held: results of calls that the loop has already executed, by call id.
+        script_results: results of calls that the loop has already executed, by call id.
     """
     request, evidence = question.request, question.shown
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
@@ -75,7 +75,7 @@ async def look_up(
     async def tell(events: Sequence[RunEvent]) -> None:
         await event_log.write(*events)
 
-    held_records = [record for one in held.values() for record in one.records]
+    script_records = [record for one in script_results.values() for record in one.records]
     maker = CallMaker(
         main_profile(request.agent).calls,
         bind=partial(_bound, services, request, outside),
@@ -85,11 +85,11 @@ async def look_up(
         describe_s=None,
         max_chars=_MAX_RESULT_CHARS,
         shown={hit.block_id for hit in evidence.blocks},
-        records={record.doc_id: record for record in (*evidence.records, *held_records)},
+        records={record.doc_id: record for record in (*evidence.records, *script_records)},
         queried=sum(len(results.tables) for results in question.before.results),
     )
     outcomes, gap_hits = await maker.make(
-        [item for item in turn.calls if item.call.call_id not in held],
+        [item for item in turn.calls if item.call.call_id not in script_results],
         [
             GapSearch(gap.missing, partial(_search, gap, services, question, time, limit_s))
             for gap in turn.gaps
@@ -101,10 +101,12 @@ async def look_up(
         (
             *(one.provenance for one in outcomes),
             Provenance.of(*of_gaps),
-            *(Provenance.of(*result.hits, *result.records) for result in held.values()),
+            *(Provenance.of(*result.hits, *result.records) for result in script_results.values()),
         )
     )
-    return _results(turn, results, held, gap_hits, shown=evidence).model_copy(update={"provenance": used})
+    return _results(turn, results, script_results, gap_hits, shown=evidence).model_copy(
+        update={"provenance": used}
+    )
 
 
 async def recomputed(
@@ -126,7 +128,7 @@ async def recomputed(
 def _results(
     turn: Turn,
     results: CallResults,
-    script_results: Mapping[str, HeldResult],
+    script_results: Mapping[str, ScriptCallResult],
     gap_hits: Sequence[list[Hit] | None],
     *,
     shown: Evidence,
@@ -134,9 +136,9 @@ def _results(
     collected = [one.evidence for one in results.called]
     new, messages, records = [*results.hits], [*results.messages], results.records
     shown_ids = {hit.block_id for hit in (*shown.blocks, *new)}
-    for call_id, held_result in script_results.items():
-        messages.append(Message(role="tool", text=held_result.text, call_id=call_id))
-        fresh = [hit for hit in held_result.hits if hit.block_id not in shown_ids]
+    for call_id, script_result in script_results.items():
+        messages.append(Message(role="tool", text=script_result.text, call_id=call_id))
+        fresh = [hit for hit in script_result.hits if hit.block_id not in shown_ids]
         shown_ids |= {hit.block_id for hit in fresh}
         new += fresh
     not_searched = tuple(gap.missing for gap, hits in zip(turn.gaps, gap_hits, strict=True) if hits is None)

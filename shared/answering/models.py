@@ -55,7 +55,7 @@ class Turn(Model):
     is_last: bool = False
 
 
-class HeldResult(Model):
+class ScriptCallResult(Model):
     """The result of a tool call that the script performed itself, such as a delegation or a question to the
     user.
     """

@@ -20,7 +20,8 @@ from shared.answering.clarification_steps import (
 from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome, decide_delegation
 from shared.answering.delegation_results import Collected
-from shared.answering.models import HeldResult, Preparation, Turn
+from shared.answering.models import Preparation, ScriptCallResult, Turn
+from shared.answering.script_calls import delegation_of, options_of_question, question_of, script_call
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     AnswerWritten,
@@ -30,15 +31,7 @@ from shared.answering.steps import (
     SubagentsChosen,
     TakeTurn,
 )
-from shared.answering.turn_question import (
-    EarlierTurns,
-    TurnQuestion,
-    collected_once,
-    delegation_of,
-    held_call,
-    options_of_question,
-    question_of,
-)
+from shared.answering.turn_question import EarlierTurns, TurnQuestion, collected_once
 from shared.answering.web_consent import consent_of, consent_question, is_granted
 from shared.conversations.threads import keep_web_consent
 from shared.evidence.reader_text import readable
@@ -98,7 +91,7 @@ async def _complete(context: StepContext, question: TurnQuestion, time: StepTime
         if (wait := await _wait_before_turn(context, outcome, by_model=True)) is not None:
             return await context.complete(wait, outcome.event)
         events.append(outcome.event)
-        refusal = HeldResult(text=observation(outcome.refusal or {}, MAX_REFUSAL_CHARS))
+        refusal = ScriptCallResult(text=observation(outcome.refusal or {}, MAX_REFUSAL_CHARS))
         await context.keep(refusal, "refused")
     clarification = _clarification(context, turn)
     if clarification is None:
@@ -170,7 +163,7 @@ async def _repeat_allowed_delegation(
     if not action.earlier or before.consent_step != action.earlier[-1] or not before.web_allowed:
         return None
     previous = before.turns[-1]
-    pending = held_call(previous)
+    pending = script_call(previous)
     if pending is None:
         return None
     call = pending[0].call.model_copy(update={"call_id": f"{pending[0].call.call_id}-allowed"})
