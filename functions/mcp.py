@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue, RootModel
 from functions.http.api_route import ApiRoute
 from functions.http.bodies import MAX_BODY_BYTES, read_body
 from functions.http.contracts import JSON, STREAM, Reply, contract, hidden
+from functions.http.mcp_document_tools import read_item, text_of
 from functions.http.mcp_protocol import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -28,7 +29,8 @@ from functions.http.mcp_protocol import (
     read_message,
     status_of,
 )
-from functions.http.mcp_tools import TOOLS, McpCall, McpTool, note_refused_tool, read_item, text_of
+from functions.http.mcp_tool import McpCall, McpTool, note_refused_tool
+from functions.http.mcp_tools import TOOLS
 from functions.http.models import JSON_TEXT
 from functions.http.requests import Durable, caller_and_services, open_stream
 from functions.http.responses import add_headers, address_of, event_stream, json_response

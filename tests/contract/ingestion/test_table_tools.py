@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from functions.http.mcp_tools import ListTables, McpCall, RunSql
+from functions.http.mcp_document_tools import ListTables, RunSql
+from functions.http.mcp_tool import McpCall
 from shared.access.daily_use import Usage
 from shared.access.limits import charge, use_of_today
 from shared.access.models import UserContext

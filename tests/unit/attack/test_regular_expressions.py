@@ -23,7 +23,7 @@ _ANSWER = "an answer, as long as a model may write"
 _QUOTE = "a quotation, or the block of MAX_BLOCK_TOKENS that it is compared with"
 _TAG = "a tag of at most 4,000 characters"
 BOUNDED = {
-    "functions.completions:_MARK": _ANSWER,
+    "functions.http.openai_format:_MARK": _ANSWER,
     "shared.conversations.window:_PICTURE": _ANSWER,
     "shared.conversations.window:_REMARK": _ANSWER,
     "shared.evidence.tags:_ATTRIBUTE": _TAG,

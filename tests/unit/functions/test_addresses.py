@@ -9,8 +9,8 @@ from openai import AsyncOpenAI
 from openai import NotFoundError as OpenAINotFoundError
 
 from functions.api import app
-from functions.completions import CompletionBody
 from functions.http.application import routes_of
+from functions.http.openai_models import CompletionBody
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from functions import completions
-from functions.http import mcp_tools, responses
+from functions.http import mcp_run_tools, responses
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.answering.summarising import by_rule
@@ -33,7 +33,7 @@ async def asking(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> tuple[httpx.
     connect(monkeypatch, services)
     monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
     monkeypatch.setattr(completions, "_WITHIN_S", 1.0)
-    monkeypatch.setattr(mcp_tools, "ANSWER_WITHIN_S", 1.0)
+    monkeypatch.setattr(mcp_run_tools, "ANSWER_WITHIN_S", 1.0)
     durable = AskingClient(services)
     durable.holds = True
     app = make_app(durable)

@@ -4,7 +4,8 @@ import asyncio
 
 from starlette.requests import Request
 
-from functions.http.mcp_tools import GetAnswer, McpCall
+from functions.http.mcp_run_tools import GetAnswer
+from functions.http.mcp_tool import McpCall
 from shared.answering.inline import run_to_end
 from shared.answering.steps import AnswerArrived, StepInput, TakeAnswer
 from tests.scripts import next_action, observe, perform
