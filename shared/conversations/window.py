@@ -26,8 +26,11 @@ MAX_BLOCKS = 8
 # Maximum number of turns summarised by one model call: at most 72,000 characters.
 MAX_FOLDED = 12
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# Matches a citation mark, with the spaces before it and any spaces between it and punctuation.
-_REFERENCE = re.compile(r"[ \t]*\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\](?:[ \t]+(?=[.,;:!?]))?")
+# Matches a citation mark, with the spaces before it and any spaces between it and punctuation. A match starts
+# only at the first space, because trying each space of a long run would take quadratic time.
+_REFERENCE = re.compile(
+    r"(?<![ \t])[ \t]*\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\](?:[ \t]+(?=[.,;:!?]))?"
+)
 _REMARK = re.compile(
     "|".join(
         r"\s*" + re.escape(remark.strip()).replace(re.escape("{}"), r"[^\n]*?")
