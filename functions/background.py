@@ -20,8 +20,8 @@ from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.shares import purge_shares
 from shared.conversations.files import expire_files
-from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
+from shared.conversations.remembering import remember
 from shared.documents.state import DocumentState
 from shared.erasure.models import EraseRunTask, EraseUserTask
 from shared.erasure.passes import EraseDependencies, advance

@@ -1,7 +1,7 @@
 """Helpers that perform queued work immediately, instead of the app's queue functions."""
 
-from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
+from shared.conversations.remembering import remember
 from shared.erasure.threads import erase
 from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE

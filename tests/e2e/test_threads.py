@@ -16,8 +16,9 @@ from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
-from shared.conversations.memory import list_memories, remember
+from shared.conversations.memory import list_memories
 from shared.conversations.models import RememberTask
+from shared.conversations.remembering import remember
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services

@@ -15,8 +15,8 @@ from shared.answering.agent_sessions import WaitingRun
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
 from shared.answering.summary_runs import begin_summary
-from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
+from shared.conversations.remembering import remember
 from shared.platform.errors import ModelFixableError
 from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits, Prompt
