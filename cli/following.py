@@ -48,6 +48,7 @@ class RunStream:
         self._key = key
         self._on_trouble = on_trouble
         self._lost = 0
+        self._has_ended = False
         self._lived_at = time.monotonic()
 
     def __iter__(self) -> Iterator[Event]:
@@ -56,7 +57,7 @@ class RunStream:
         Raises:
             CommandError: the question was refused, or the connection can't be restored.
         """
-        while True:
+        while not self._has_ended:
             try:
                 yield from self._connection()
             except httpx.TransportError as failed:
@@ -66,9 +67,9 @@ class RunStream:
                     raise
                 self._wait(failed)
             else:
-                if self._lost < 0:
-                    return
-                self._check_time(None)  # the server ends long streams early; the client then resumes them
+                if not self._has_ended:  # the server ends long streams early; the client then resumes them
+                    self._check_time(None)
+                    time.sleep(_PAUSES_S[0])
 
     def _connection(self) -> Iterator[Event]:
         if self.run_id:
@@ -87,7 +88,7 @@ class RunStream:
                 self.last = event.number
                 yield event
                 if event.name in ENDS:
-                    self._lost = -1
+                    self._has_ended = True
                     return
         finally:
             if time.monotonic() - started > _SETTLED_S:

@@ -111,6 +111,15 @@ def test_a_broken_stream_is_resumed_after_the_last_event_and_says_so() -> None:
     assert [notice.split(";")[0] for notice in troubles] == ["The connection broke", "Connected again"]
 
 
+def test_streams_that_end_at_once_are_resumed_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("cli.following._PAUSES_S", (0.1, 0.5))
+    monkeypatch.setattr("cli.following.time.sleep", pauses.append)
+    api = ScriptedApi([token(1, "a")], [], [token(2, "b"), COMPLETE])
+    assert [event.number for event in stream(api)] == [1, 2, 9]
+    assert pauses == [0.1, 0.1]
+
+
 def test_a_start_that_breaks_is_repeated_with_its_key() -> None:
     api = ScriptedApi([httpx.ReadError("broken")], [token(1, "a"), COMPLETE])
     assert len(list(stream(api))) == 2

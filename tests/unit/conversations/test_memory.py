@@ -1,4 +1,4 @@
-"""Tests for memory after a turn: stored once, summarised when due, private, and deleted completely."""
+"""Tests for episodic memory: recalled, listed and forgotten by its owner alone."""
 
 from typing import Any
 
