@@ -1,4 +1,4 @@
-"""Tests for `upload`: selected and skipped files, the upload method, and resuming after an interruption."""
+"""Tests for `upload`: skipped files, the upload method, resuming after an interruption, and the report."""
 
 import hashlib
 import json
@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from cli import sending
-from cli.errors import CommandError
-from cli.uploading import Uploader, UploadOptions, content_hash, files_of, find_files
+from cli.upload_files import content_hash
+from cli.uploader import Uploader, UploadOptions
 from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, ScriptedApi, run
 
 
@@ -27,38 +27,6 @@ def no_documents(request: httpx.Request) -> httpx.Response | None:
     if request.method == "GET" and request.url.path == "/api/documents":
         return httpx.Response(200, json={"documents": []})
     return None
-
-
-def test_files_keep_their_place_below_the_folder(home: Path) -> None:
-    folder = home / "handbook"
-    for name in ("b.md", "deep/er/a.md", ".git/config", "deep/.x.md", "b.md.acl.json"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"x")
-    files = [(path.name, place) for path, place in find_files(folder)]
-    assert files == [("b.md", "handbook"), ("a.md", "handbook/deep/er")]
-    assert [place for _, place in find_files(folder, "/x/")] == ["x", "x/deep/er"]
-    assert [place for _, place in find_files(folder, "")] == ["", "deep/er"]
-    assert list(find_files(folder / "b.md")) == [(folder / "b.md", "")]
-    with pytest.raises(CommandError, match="There is no"):
-        list(find_files(home / "missing"))
-
-
-def test_several_files_and_patterns_are_uploaded_together(home: Path) -> None:
-    folder = home / "handbook"
-    for name in ("a.md", "b.md", "c.txt", "b.md.acl.json", "deep/b.md"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"x")
-
-    def names(*sources: Path) -> list[str]:
-        return [path.name for path, _ in files_of(sources, None)]
-
-    assert names(folder / "a.md", folder / "b.md", folder / "a.md") == ["a.md", "b.md"]
-    assert names(folder / "*.md") == ["a.md", "b.md"]  # a quoted pattern, or a shell without globbing
-    assert names(folder / "b*") == ["b.md"]
-    with pytest.raises(CommandError, match="would become the same document"):
-        names(folder / "b.md", folder / "deep/b.md")
-    with pytest.raises(CommandError, match=r"There is no .*\.pdf"):
-        names(folder / "a.md", folder / "*.pdf")
 
 
 def test_a_file_is_sent_with_its_fields_first(home: Path) -> None:
