@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from shared.answering.delegation_results import call_result
-from shared.answering.lookups import look_up
+from shared.answering.lookups import TurnLookup
 from shared.answering.models import ScriptCallResult, Turn
 from shared.answering.prompt import documents_xml
 from shared.answering.script_calls import answer_result, script_call
@@ -40,15 +40,9 @@ async def make_calls(
     before = question.before
     pending = list(zip(steps, before.turns, strict=True))[len(before.results) :]
     for step, turn in pending:
-        results = await look_up(
-            turn,
-            question,
-            context.services,
-            outside=_outside(context, question),
-            time=time,
-            event_log=event_log,
-            script_results=await _results_of_script(context, step, turn, question, event_log),
-        )
+        lookup = TurnLookup(question, context.services, _outside(context, question), time, event_log)
+        script_results = await _results_of_script(context, step, turn, question, event_log)
+        results = await lookup.results_of(turn, script_results)
         before.results.append(await context.keep(results, "results", of=step))
 
 

@@ -5,6 +5,7 @@ Each block is shown once, in `<documents>` as in the first search. All other res
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from shared.answering.calls import CallMaker, CallResults, GapSearch
@@ -21,7 +22,7 @@ from shared.platform.prompts import element, load
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.fusion import KEYWORD_WEIGHT
-from shared.retrieval.models import Hit
+from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent
 from shared.runs.evidence import Evidence
@@ -49,64 +50,105 @@ _MAX_RESULT_CHARS = 16_000
 _TOOL_TIMEOUT_S = 30.0
 
 
-async def look_up(
-    turn: Turn,
-    question: TurnQuestion,
-    services: AnsweringServices,
-    *,
-    outside: Outside,
-    time: StepTime,
-    event_log: EventLog,
-    script_results: Mapping[str, ScriptCallResult],
-) -> TurnResults:
-    """Execute the tool calls of a turn and search for the gaps in its answer.
+@dataclass(frozen=True)
+class TurnLookup:
+    """Executor of a turn's requests, with the user's permissions and within the time of the step.
 
-    Failures are returned as results for the model.
-
-    Args:
+    Attributes:
+        question: the question with the evidence that the model has seen.
         outside: rules for the use of the web.
-        script_results: results of calls that the loop has already executed, by call id.
     """
-    request, evidence = question.request, question.shown
-    limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
-    # A table query needs more time, because it makes up to two model calls that draft SQL.
-    drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
 
-    async def tell(events: Sequence[RunEvent]) -> None:
-        await event_log.write(*events)
+    question: TurnQuestion
+    services: AnsweringServices
+    outside: Outside
+    time: StepTime
+    event_log: EventLog
 
-    script_records = [record for one in script_results.values() for record in one.records]
-    maker = CallMaker(
-        main_profile(request.agent).calls,
-        bind=partial(_bound, services, request, outside),
-        send=tell,
-        limit_s=lambda name: drafting_s if name == QueryStructuredData.name else limit_s,
-        documents=StepSearches(services).documents(request),
-        describe_s=None,
-        max_chars=_MAX_RESULT_CHARS,
-        shown={hit.block_id for hit in evidence.blocks},
-        records={record.doc_id: record for record in (*evidence.records, *script_records)},
-        queried=sum(len(results.tables) for results in question.before.results),
-    )
-    outcomes, gap_hits = await maker.make(
-        [item for item in turn.calls if item.call.call_id not in script_results],
-        [
-            GapSearch(gap.missing, partial(_search, gap, services, question, time, limit_s))
-            for gap in turn.gaps
-        ],
-    )
-    of_gaps = [hit for hits in gap_hits for hit in hits or ()]
-    results = await maker.render(outcomes, of_gaps)
-    used = Provenance.joined(
-        (
-            *(one.provenance for one in outcomes),
-            Provenance.of(*of_gaps),
-            *(Provenance.of(*result.hits, *result.records) for result in script_results.values()),
+    async def results_of(self, turn: Turn, script_results: Mapping[str, ScriptCallResult]) -> TurnResults:
+        """Execute the tool calls of a turn and search for the gaps in its answer.
+
+        Failures are returned as results for the model.
+
+        Args:
+            script_results: results of the calls that the script has performed, by call id.
+        """
+        evidence = self.question.shown
+        script_records = [record for one in script_results.values() for record in one.records]
+        known_records = (*evidence.records, *script_records)
+        limit_s = self.time.seconds("gather", _TOOL_TIMEOUT_S)
+        maker = self._call_maker(evidence, {record.doc_id: record for record in known_records}, limit_s)
+        outcomes, gap_hits = await maker.make(
+            [item for item in turn.calls if item.call.call_id not in script_results],
+            [GapSearch(gap.missing, partial(self._search, gap, limit_s)) for gap in turn.gaps],
         )
-    )
-    return _results(turn, results, script_results, gap_hits, shown=evidence).model_copy(
-        update={"provenance": used}
-    )
+        of_gaps = [hit for hits in gap_hits for hit in hits or ()]
+        results = await maker.render(outcomes, of_gaps)
+        used = Provenance.joined(
+            (
+                *(one.provenance for one in outcomes),
+                Provenance.of(*of_gaps),
+                *(Provenance.of(*result.hits, *result.records) for result in script_results.values()),
+            )
+        )
+        turn_results = _results(turn, results, script_results, gap_hits, shown=evidence)
+        return turn_results.model_copy(update={"provenance": used})
+
+    def _call_maker(
+        self, evidence: Evidence, records: Mapping[str, DocumentRecord], limit_s: float
+    ) -> CallMaker:
+        services = self.services
+        # A table query needs more time, because it makes up to two model calls that draft SQL.
+        drafting_s = self.time.seconds(
+            "gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s)
+        )
+
+        async def send(events: Sequence[RunEvent]) -> None:
+            await self.event_log.write(*events)
+
+        return CallMaker(
+            main_profile(self.question.request.agent).calls,
+            bind=self._bind,
+            send=send,
+            limit_s=lambda name: drafting_s if name == QueryStructuredData.name else limit_s,
+            documents=StepSearches(services).documents(self.question.request),
+            describe_s=None,
+            max_chars=_MAX_RESULT_CHARS,
+            shown={hit.block_id for hit in evidence.blocks},
+            records=records,
+            queried=sum(len(results.tables) for results in self.question.before.results),
+        )
+
+    def _bind(self, name: str, evidence: ToolEvidence) -> Tool:
+        """Return a tool that acts with the user's permissions and within the caller's limits."""
+        services, request = self.services, self.question.request
+        if name in services.own_tools:
+            return services.own_tools[name]
+        # called with invalid arguments; otherwise the script would have performed the delegation
+        if name == Delegate.name:
+            return Delegate()
+        limits = caller_limits(request)
+        return bound_tool(name, services, request.user, limits, evidence, outside=self.outside)
+
+    async def _search(self, gap: Gap, limit_s: float) -> list[Hit] | None:
+        """Search for a gap and return the best matching blocks, or None if the search failed."""
+        question, request = self.question, self.question.request
+        missing = question.collected.evidence.missing
+        if any(document.reference.casefold() in gap.missing.casefold() for document in missing):
+            # The gap is about a document that doesn't exist, so other documents don't contain the answer.
+            return []
+        blocks = StepSearches(self.services).blocks(request, self.time)
+        try:
+            async with asyncio.timeout(limit_s):
+                hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, _limits(question))
+                # Without embeddings, all scores are lower, and the usual minimum would drop relevant hits.
+                least = 0.0 if blocks.missed else _LEAST_GAP_SCORE
+                shown_ids = {hit.block_id for hit in question.shown.blocks}
+                return relevant_to_gap(hits, shown_ids, least)[:_GAP_BLOCKS]
+        except (TimeoutError, GroundworkError) as failed:
+            code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
+            get_logger().warning("gap.search_failed", run_id=request.run_id, error_type=code)
+            return None
 
 
 async def recomputed(
@@ -163,17 +205,6 @@ def _results(
     )
 
 
-def _bound(
-    services: AnsweringServices, request: RunRequest, outside: Outside, name: str, evidence: ToolEvidence
-) -> Tool:
-    if name in services.own_tools:
-        return services.own_tools[name]
-    # called with invalid arguments; otherwise the script would have performed the delegation
-    if name == Delegate.name:
-        return Delegate()
-    return bound_tool(name, services, request.user, caller_limits(request), evidence, outside=outside)
-
-
 def _limits(question: TurnQuestion) -> Filters:
     """Return the filters of a search for a gap: the caller's restrictions, and the documents that the first
     search was limited to, if any.
@@ -199,32 +230,3 @@ def relevant_to_gap(hits: Sequence[Hit], shown_ids: Collection[str], least: floa
     best_shown = max((hit.score for hit in hits if hit.block_id in shown_ids), default=0.0)
     least = max(least, _NEAR_SHOWN * best_shown)
     return [hit for hit in hits if hit.score >= least and not hit.is_heading()]
-
-
-async def _search(
-    gap: Gap,
-    services: AnsweringServices,
-    question: TurnQuestion,
-    time: StepTime,
-    limit_s: float,
-) -> list[Hit] | None:
-    """Search for a gap and return the best matching blocks, or None if the search failed."""
-    request, limits = question.request, _limits(question)
-    if any(
-        document.reference.casefold() in gap.missing.casefold()
-        for document in question.collected.evidence.missing
-    ):
-        # The gap is about a document that doesn't exist, so other documents don't contain the answer.
-        return []
-    blocks = StepSearches(services).blocks(request, time)
-    try:
-        async with asyncio.timeout(limit_s):
-            hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, limits)
-            # Without embeddings, all scores are lower, and the usual minimum would drop relevant hits.
-            least = 0.0 if blocks.missed else _LEAST_GAP_SCORE
-            shown_ids = {hit.block_id for hit in question.shown.blocks}
-            return relevant_to_gap(hits, shown_ids, least)[:_GAP_BLOCKS]
-    except (TimeoutError, GroundworkError) as failed:
-        code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
-        get_logger().warning("gap.search_failed", run_id=request.run_id, error_type=code)
-        return None
