@@ -15,12 +15,12 @@ from shared.platform.search import Filters
 from shared.retrieval.blocks import BlockSearch, DegradationPolicy
 from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
-from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tables.queries import QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup
 from shared.tools.base import ToolClient, ToolEvidence
 from shared.tools.outside import Outside
+from shared.tools.searches import configured_block_search
 from shared.tools.services import ToolServices
 from shared.tools.table_queries import RunQuery, run_query
 from shared.tools.workspace import Workspace
@@ -92,16 +92,7 @@ class Binding:
         """Return a search over blocks that the user may read. `degradation` decides what happens if embedding
         fails or is slow; see `BlockSearch`.
         """
-        settings, models = self.services.settings, self.services.settings.models
-        return BlockSearch(
-            self.blocks,
-            self.services.embedder,
-            self.limits,
-            self.documents,
-            semantic_ranker=settings.search.semantic_ranker,
-            degradation=degradation,
-            relevant_cosine=models.relevant_cosine or relevant_cosine(models.embedding),
-        )
+        return configured_block_search(self.blocks, self.documents, self.services, degradation)
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:

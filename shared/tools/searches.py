@@ -41,6 +41,30 @@ def caller_limits(request: RunRequest) -> Filters:
     return limits
 
 
+def configured_block_search(
+    blocks: SecuredIndex,
+    documents: SecuredIndex,
+    services: ToolServices,
+    degradation: DegradationPolicy | None,
+) -> BlockSearch:
+    """Return a search over blocks with the ranker and the embedding model of the settings.
+
+    Args:
+        blocks, documents: indexes restricted to the permissions of the same user.
+        degradation: None = any failure fails the search.
+    """
+    settings, models = services.settings, services.settings.models
+    return BlockSearch(
+        blocks,
+        services.embedder,
+        CallLimits(timeout_s=settings.search.timeout_s),
+        documents,
+        semantic_ranker=settings.search.semantic_ranker,
+        degradation=degradation,
+        relevant_cosine=models.relevant_cosine or relevant_cosine(models.embedding),
+    )
+
+
 _PATIENCE = 0.7  # share of the search time after which optional searches are abandoned
 _TRIES = 2
 _TICK_S = 0.5  # interval at which the event loop's lateness is measured
@@ -85,18 +109,10 @@ class StepSearches:
         gather_s = time.seconds("gather", settings.answering.retrieval_timeout_s)
         secured = SecuredIndex(self._services.content_index, request.user, self._rows)
         documents = SecuredIndex(self._services.documents_index, request.user, self._rows)
-        return BlockSearch(
-            secured,
-            self._services.embedder,
-            CallLimits(timeout_s=settings.search.timeout_s),
-            documents,
-            semantic_ranker=settings.search.semantic_ranker,
-            relevant_cosine=settings.models.relevant_cosine or relevant_cosine(settings.models.embedding),
-            degradation=DegradationPolicy(
-                embed_limits=time.limits("embed", settings.search.timeout_s),
-                patience_s=gather_s * _PATIENCE,
-            ),
+        degradation = DegradationPolicy(
+            embed_limits=time.limits("embed", settings.search.timeout_s), patience_s=gather_s * _PATIENCE
         )
+        return configured_block_search(secured, documents, self._services, degradation)
 
     def whole_documents(self, request: RunRequest) -> DocumentBlocks:
         """Return a reader for the complete contents of documents that the user may read."""
