@@ -13,7 +13,8 @@ from pathlib import Path
 
 from evals.quotes.blocks import SETS, SourceBlock, blocks_of
 from evals.quotes.near_misses import NearMiss, near_misses
-from shared.evidence.alignment import Block, align
+from shared.evidence.alignment import align
+from shared.evidence.block_text import BlockText
 
 PER_KIND = 40
 
@@ -33,7 +34,7 @@ def main() -> int:
         label: [line for line in lines_of_label if _holds(line)] for label, lines_of_label in passed.items()
     }
     misses = near_misses(_blocks(arguments.data.resolve().parents[1]), PER_KIND, arguments.seed)
-    wrong = [miss for miss in misses if align(miss.quote, Block(miss.block))]
+    wrong = [miss for miss in misses if align(miss.quote, BlockText(miss.block))]
     report = {
         "faithful": len(passed[True]),
         "faithful_passed": len(accepted[True]),
@@ -63,7 +64,7 @@ def _blocks(folder: Path) -> list[SourceBlock]:
 
 
 def _holds(line: dict[str, str]) -> bool:
-    return align(line["quote"], Block(line["block"])) is not None
+    return align(line["quote"], BlockText(line["block"])) is not None
 
 
 def _line(miss: NearMiss) -> str:

@@ -16,7 +16,8 @@ from pydantic_core import from_json
 
 from shared.answering.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, WebClaim
 from shared.answering.subagent_models import Finding, FoundProof
-from shared.evidence.alignment import Alignment, Block, align, normalise
+from shared.evidence.alignment import Alignment, align, normalise
+from shared.evidence.block_text import BlockText
 from shared.evidence.metadata_proof import prove_metadata
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
@@ -63,7 +64,7 @@ class Material:
     hits: Sequence[Hit]
     pages: Sequence[WebHit] = ()
     records: Sequence[DocumentRecord] = ()
-    _blocks: dict[str, Block] = field(default_factory=dict)
+    _blocks: dict[str, BlockText] = field(default_factory=dict)
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:
@@ -99,7 +100,7 @@ class Material:
         return None
 
     def _align(self, quote: str, key: str, text: str) -> Alignment | None:
-        return align(quote, self._blocks.setdefault(key, Block(text)))
+        return align(quote, self._blocks.setdefault(key, BlockText(text)))
 
 
 @dataclass(frozen=True)

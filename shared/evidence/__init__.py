@@ -5,6 +5,6 @@
 with the links of `source_links`), `repairs` asks for quotations that failed, `reader_text` sanitises model
 text, and `untrusted_text` sanitises names chosen by other people.
 
-Pure: alignment, cues, messages, metadata_proof, number_format, number_proof, number_words,
+Pure: alignment, block_text, cues, messages, metadata_proof, number_format, number_proof, number_words,
 quote_places, reader_text, source_links, tags, text, untrusted_text, words.
 """

@@ -8,14 +8,13 @@ meaning of the quotation.
 """
 
 import html
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, islice, pairwise, zip_longest
+from itertools import accumulate, islice
 
-from shared.evidence.words import Border, Joint, Word, block_words, quoted_words, shown_form
+from shared.evidence.block_text import BlockText, Row, Run
+from shared.evidence.words import Border, Joint, Word, quoted_words, shown_form
 
 OMISSION = " … "
 _MAX_PARTS = 12
@@ -25,84 +24,7 @@ _MAX_COMPARISONS = (
 _MIN_PART_WORDS = 2  # minimum length of a part, unless it is a whole clause or cell, or the only part
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
-_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_RULE = re.compile(r"[\s|:]*-[\s|:-]*")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
-_CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
-
 _LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
-
-Run = tuple[int, int]
-"""A range of word indexes in a block. The end is exclusive."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a Markdown table, as the word ranges of its cells. `header` has those of the header row and is
-    empty without one.
-    """
-
-    header: tuple[Run, ...]
-    cells: tuple[Run, ...]
-
-    @property
-    def run(self) -> Run:
-        return self.cells[0][0], self.cells[-1][1]
-
-
-@dataclass(eq=False)
-class Block:
-    """The text of a search block and its words, which are split once and reused for all quotations."""
-
-    content: str
-
-    @cached_property
-    def text(self) -> str:
-        """The text of the block in the form that `shown_form` returns."""
-        return shown_form(self.content)
-
-    @cached_property
-    def words(self) -> list[Word]:
-        return block_words(self.text)
-
-    @cached_property
-    def places(self) -> dict[str, list[int]]:
-        """The word indexes at which each comparison key occurs, in ascending order."""
-        by_key: dict[str, list[int]] = {}
-        for place, word in enumerate(self.words):
-            for key in word.keys:
-                by_key.setdefault(key, []).append(place)
-        return by_key
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """All table rows of the block in text order, including header rows."""
-        return list(_rows(self.text, [word.start for word in self.words]))
-
-    @cached_property
-    def _row_of(self) -> dict[int, Row]:
-        return {place: row for row in self.rows for place in range(*row.run)}
-
-    def row_at(self, place: int) -> Row | None:
-        """Return the table row that contains the word at index `place`, or None if that word is not part of a
-        table.
-        """
-        return self._row_of.get(place)
-
-    def shown(self, run: Run) -> str:
-        """Return the text of a range of words, including the closing punctuation after it."""
-        start, end = self.words[run[0]].start, self.words[run[1] - 1].end
-        if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
-            ")", start, end
-        ):
-            end += 1
-        closing = _CLOSING.match(self.text, end)
-        return self.text[start : closing.end() if closing else end]
-
-    def line(self, run: Run) -> str:
-        """Return the complete line of text that contains `run`, a range of words in a table row."""
-        start = self.words[run[0]].start
-        return (self.text[:start].rpartition("\n")[2] + self.text[start:].partition("\n")[0]).strip()
 
 
 @dataclass(frozen=True)
@@ -120,7 +42,7 @@ class Alignment:
     start: int
 
 
-def align(quote: str, block: Block) -> Alignment | None:
+def align(quote: str, block: BlockText) -> Alignment | None:
     """Locate `quote` in the block. Return None if its words don't occur there in order, are too few to
     identify a passage, or leave out words that change the meaning.
     """
@@ -141,7 +63,7 @@ def align(quote: str, block: Block) -> Alignment | None:
     return align(respaced, block) if respaced not in ("", displayed) else None
 
 
-def _respaced(quoted: Sequence[Word], block: Block) -> str:
+def _respaced(quoted: Sequence[Word], block: BlockText) -> str:
     """Return the block text that equals the quotation except for white space between letters, or "" if there
     is none.
 
@@ -193,7 +115,7 @@ def holds_words(text: str, phrase: str) -> bool:
     """Return whether `text` contains the words of `phrase` in sequence. Only whole words match: `5 bar`
     doesn't occur in `15 bar`.
     """
-    block = Block(text)
+    block = BlockText(text)
     words = quoted_words(shown_form(phrase))
     places = range(len(block.words))
     return bool(words) and any(_are_same(words, block.words[place : place + len(words)]) for place in places)
@@ -223,7 +145,7 @@ class _Search:
     omitted between them.
     """
 
-    def __init__(self, quoted: Sequence[Word], block: Block) -> None:
+    def __init__(self, quoted: Sequence[Word], block: BlockText) -> None:
         self._quoted = quoted
         self._block = block
         self._words = block.words
@@ -386,32 +308,7 @@ class _Search:
         return self._words[place].border if place < len(self._words) else Border.PARAGRAPH
 
 
-def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
-    lines = list(_ROW.finditer(text))
-    header: tuple[Run, ...] = ()
-    reached = None
-    for line, following in zip_longest(lines, lines[1:]):
-        cells = tuple(_cells(text, line.span(), starts))
-        if text[reached : line.start()].strip("\r") != "\n":
-            header = ()
-        reached = line.end()
-        if following is not None and _RULE.fullmatch(following[0]) and cells:
-            header = cells
-            yield Row((), cells)
-        elif any(start < end for start, end in cells):
-            yield Row(header if len(header) == len(cells) else (), cells)
-
-
-def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
-    """Yield the word range of each cell in a table line. Empty cells yield empty ranges."""
-    borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
-    if text[borders[-1] + 1 : span[1]].strip():
-        borders.append(span[1])
-    for left, right in pairwise(borders):
-        yield bisect_left(starts, left), bisect_left(starts, right)
-
-
-def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
+def _row_runs(quoted: Sequence[Word], block: BlockText) -> list[Run] | None:
     """Return the word range of the table row whose cells the quotation repeats, with or without the header
     cells, as a one-item list. Return None if no row matches.
     """
@@ -446,7 +343,7 @@ def _repeats_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> boo
     return place == len(quoted)
 
 
-def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
+def _alignment(runs: Sequence[Run], block: BlockText) -> Alignment:
     fragments: list[str] = []
     quote = ""
     reached = None
@@ -470,7 +367,7 @@ def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
     return Alignment(tuple(fragments), quote, block.words[runs[0][0]].start)
 
 
-def _pieces(run: Run, block: Block) -> Iterator[Run]:
+def _pieces(run: Run, block: BlockText) -> Iterator[Run]:
     """Split a word range at the ends of paragraphs and table rows."""
     start = run[0]
     for place in range(run[0] + 1, run[1]):

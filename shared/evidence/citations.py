@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from urllib.parse import urlencode
 
-from shared.evidence.alignment import OMISSION, Alignment, Block, align
+from shared.evidence.alignment import OMISSION, Alignment, align
+from shared.evidence.block_text import BlockText
 from shared.evidence.cues import seconds_at
 from shared.evidence.metadata_proof import metadata_text, prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
@@ -46,7 +47,7 @@ class CitationBook:
     pages: tuple[WebPage, ...] = ()
     shared_names: Collection[str] = ()
     citations: list[Citation] = field(default_factory=list)
-    _blocks: dict[str, Block] = field(default_factory=dict)
+    _blocks: dict[str, BlockText] = field(default_factory=dict)
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
@@ -114,7 +115,7 @@ class CitationBook:
         return marker(citation, names_publisher=is_shared)
 
     def _prove_page(self, page: WebPage, quote: str) -> tuple[Citation, bool] | None:
-        block = self._blocks.setdefault(page.doc_id, Block(page.text))
+        block = self._blocks.setdefault(page.doc_id, BlockText(page.text))
         alignment = align(quote, block)
         if alignment is None:
             return None
@@ -194,7 +195,7 @@ class CitationBook:
         for hit in hits:
             if (block := self._blocks.get(hit.block_id)) is None:
                 text = (hit.image_caption or "") if _is_image(hit) else hit.content
-                block = self._blocks[hit.block_id] = Block(text)
+                block = self._blocks[hit.block_id] = BlockText(text)
             if (alignment := align(quote, block)) is None:
                 continue
             cue_s = seconds_at(hit.cues, block.text, alignment.start) if hit.cues else None

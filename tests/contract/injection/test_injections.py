@@ -15,7 +15,8 @@ import pytest_asyncio
 
 from shared.access.security_filter import in_thread, may_read, security_filter
 from shared.answering.prompt import documents_xml
-from shared.evidence.alignment import Block, align
+from shared.evidence.alignment import align
+from shared.evidence.block_text import BlockText
 from shared.platform.calls import model_endpoint
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.retrieval.models import Hit
@@ -163,7 +164,7 @@ def check_harmless(outcome: Outcome) -> None:
         assert row["doc_id"] == citation.doc_id
         if citation.verified:
             assert row["block_type"] == "text"
-            assert align(citation.quote, Block(row["content"]))
+            assert align(citation.quote, BlockText(row["content"]))
     for figure in answer.figures:
         assert may_read(READER, tuple(outcome.rows[figure.block_id]["access_control_list"]))
 

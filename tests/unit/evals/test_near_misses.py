@@ -2,7 +2,8 @@
 
 from evals.quotes.blocks import SourceBlock
 from evals.quotes.near_misses import near_misses
-from shared.evidence.alignment import Block, align
+from shared.evidence.alignment import align
+from shared.evidence.block_text import BlockText
 
 BLOCKS = [
     SourceBlock(
@@ -39,4 +40,4 @@ def test_each_kind_is_made_and_none_is_what_the_block_says() -> None:
 def test_none_passes() -> None:
     for seed in range(20):
         for miss in near_misses(BLOCKS, per_kind=5, seed=seed):
-            assert align(miss.quote, Block(miss.block)) is None, miss
+            assert align(miss.quote, BlockText(miss.block)) is None, miss

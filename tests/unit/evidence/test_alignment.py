@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.evidence.alignment import OMISSION, Block, align, holds_words
+from shared.evidence.alignment import OMISSION, align, holds_words
+from shared.evidence.block_text import BlockText
 from shared.evidence.words import block_words, quoted_words
 
 
 def occurs_on(quote: str, content: str) -> bool:
-    return align(quote, Block(content)) is not None
+    return align(quote, BlockText(content)) is not None
 
 
 BLOCK = "The pump runs at 15 bar. Its “safe” limit—set by the maker—is 1,200 rpm for main-\ntenance work."
@@ -175,7 +176,7 @@ TABLE = """The parts are listed.
 def test_a_quotation_may_consist_of_parts_and_is_shown_in_the_blocks_own_words(
     quote: str, fragments: list[str]
 ) -> None:
-    alignment = align(quote, Block(SENTENCES))
+    alignment = align(quote, BlockText(SENTENCES))
     assert alignment is not None
     assert list(alignment.fragments) == fragments
     assert alignment.quote == OMISSION.join(fragments)
@@ -214,7 +215,7 @@ def test_parts_that_say_something_else_are_refused(quote: str, why: str) -> None
     ],
 )
 def test_a_row_is_cited_as_a_row_with_its_header(quote: str) -> None:
-    alignment = align(quote, Block(TABLE))
+    alignment = align(quote, BlockText(TABLE))
     assert alignment is not None
     assert alignment.fragments == (
         "| Part number | Part | Pieces |",
@@ -240,7 +241,7 @@ def test_cells_of_other_rows_and_columns_are_not_put_together(quote: str) -> Non
 
 def test_items_and_paragraphs_are_fragments_by_themselves() -> None:
     listed = "6.2 Starting\n- Open the valve\n- Vent the casing\n\nNo pressure\n\nSee below"
-    alignment = align("Starting: Open the valve. Vent the casing", Block(listed))
+    alignment = align("Starting: Open the valve. Vent the casing", BlockText(listed))
     assert alignment is not None
     assert alignment.fragments == ("Starting", "Open the valve", "Vent the casing")
     assert not occurs_on("No pressure See below", listed)
@@ -274,7 +275,7 @@ WORDS = (
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.data())
 def test_what_holds_is_words_of_the_block_in_their_order(words: list[str], data: st.DataObject) -> None:
-    block = Block(" ".join(words))
+    block = BlockText(" ".join(words))
     picked = data.draw(st.lists(st.sampled_from([*words, "…"]), max_size=12))
     alignment = align(" ".join(picked), block)
     if alignment is None:
@@ -293,7 +294,7 @@ def test_what_holds_is_words_of_the_block_in_their_order(words: list[str], data:
 
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_any_text_can_be_read(content: str, quote: str) -> None:
-    align(quote, Block(content))
+    align(quote, BlockText(content))
 
 
 def test_a_quotation_made_to_be_looked_for_everywhere_is_given_up() -> None:
@@ -431,7 +432,7 @@ def test_a_quotation_has_at_most_twelve_parts() -> None:
     ],
 )
 def test_a_fragment_is_shown_with_the_bracket_that_closes_it(quote: str, content: str, fragment: str) -> None:
-    alignment = align(quote, Block(content))
+    alignment = align(quote, BlockText(content))
     assert alignment is not None
     assert alignment.fragments == (fragment,)
 
@@ -470,7 +471,7 @@ HEADER = "| Model | Mass | Pieces |"
     ],
 )
 def test_rows_are_shown_whole_and_once(quote: str, content: str, expected: str) -> None:
-    alignment = align(quote, Block(content))
+    alignment = align(quote, BlockText(content))
     assert alignment is not None
     assert alignment.quote == expected
 
@@ -487,27 +488,6 @@ def test_rows_are_shown_whole_and_once(quote: str, content: str, expected: str) 
 )
 def test_parts_of_rows_are_not_put_together_with_others(quote: str, content: str) -> None:
     assert not occurs_on(quote, content)
-
-
-@pytest.mark.parametrize(
-    ("content", "rows"),
-    [
-        ("| a | b |\n| c | d |", ["/a,b", "/c,d"]),
-        ("| a | b |\n|---|---|\n| c | d |", ["/a,b", "a,b/c,d"]),
-        ("| a | b |\n|---|---|\n| c |d\n| | e |", ["/a,b", "a,b/c,d", "a,b/,e"]),
-        ("| a | b |\n|---|---|\n| c d | |\n| | |", ["/a,b", "a,b/c d,"]),
-        ("| a | b |\n|---|---|\n| c | d | e |", ["/a,b", "/c,d,e"]),
-        ("| a | b |\n|---|---|\n\n| c | d |", ["/a,b", "/c,d"]),
-        ("no row", []),
-    ],
-)
-def test_rows_of_a_table_have_its_header(content: str, rows: list[str]) -> None:
-    block = Block(content)
-
-    def texts(cells: tuple[tuple[int, int], ...]) -> str:
-        return ",".join(" ".join(word.key for word in block.words[slice(*cell)]) for cell in cells)
-
-    assert [f"{texts(row.header)}/{texts(row.cells)}" for row in block.rows] == rows
 
 
 def test_whole_words_in_sequence_are_held() -> None:

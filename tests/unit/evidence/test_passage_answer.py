@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.evidence.alignment import Block, align
+from shared.evidence.alignment import align
+from shared.evidence.block_text import BlockText
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH
 from shared.evidence.passage_answer import MAX_PASSAGES, list_documents, quote_passages
@@ -64,7 +65,7 @@ def test_a_long_sentence_is_cut_between_words_and_stays_verbatim() -> None:
     _, book = quoted(hit(content))
     (citation,) = book.citations
     assert len(citation.quote) <= 300
-    assert align(citation.quote, Block(content))
+    assert align(citation.quote, BlockText(content))
 
 
 def test_what_a_document_says_cannot_look_like_ours() -> None:

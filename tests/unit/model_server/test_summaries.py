@@ -9,7 +9,8 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import JsonSchema
 from local.model_server.tasks import fill_schema
 from shared.answering.summary_models import FindingChoice, MergedSummary, WindowSummary
-from shared.evidence.alignment import Block, align
+from shared.evidence.alignment import align
+from shared.evidence.block_text import BlockText
 from tests.unit.model_server.conftest import request
 
 TEXT = """The pump delivers water to the boiler. The relief valve opens at 9.5 bar and closes below it.
@@ -47,7 +48,7 @@ def read(embedder: EmbeddingService, message: str) -> WindowSummary:
 def test_findings_are_sentences_that_stand_there(embedder: EmbeddingService) -> None:
     summary = read(embedder, window())
     assert summary.findings
-    assert all(align(finding.quote, Block(TEXT)) for finding in summary.findings)
+    assert all(align(finding.quote, BlockText(TEXT)) for finding in summary.findings)
     assert all(finding.text == " ".join(finding.quote.split()) for finding in summary.findings)
     assert summary.tags
 
@@ -70,7 +71,7 @@ def test_what_bears_on_the_focus_comes_first(embedder: EmbeddingService) -> None
 def test_numbers_with_units_are_metrics(embedder: EmbeddingService, text: str, value: str, unit: str) -> None:
     (metric,) = read(embedder, window(text)).metrics
     assert (metric.value, metric.unit) == (value, unit)
-    assert align(metric.quote, Block(text))
+    assert align(metric.quote, BlockText(text))
     assert metric.name
 
 

@@ -1,0 +1,112 @@
+"""The text of a block, split into words and table rows for the search of quotations. Pure."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, zip_longest
+
+from shared.evidence.words import Word, block_words, shown_form
+
+_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+_RULE = re.compile(r"[\s|:]*-[\s|:-]*")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
+
+Run = tuple[int, int]
+"""A range of word indexes in a block. The end is exclusive."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a Markdown table, as the word ranges of its cells. `header` has those of the header row and is
+    empty without one.
+    """
+
+    header: tuple[Run, ...]
+    cells: tuple[Run, ...]
+
+    @property
+    def run(self) -> Run:
+        return self.cells[0][0], self.cells[-1][1]
+
+
+@dataclass(eq=False)
+class BlockText:
+    """The text of a search block and its words, which are split once and reused for all quotations."""
+
+    content: str
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the block in the form that `shown_form` returns."""
+        return shown_form(self.content)
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return block_words(self.text)
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The word indexes at which each comparison key occurs, in ascending order."""
+        by_key: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            for key in word.keys:
+                by_key.setdefault(key, []).append(place)
+        return by_key
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All table rows of the block in text order, including header rows."""
+        return list(_rows(self.text, [word.start for word in self.words]))
+
+    @cached_property
+    def _row_of(self) -> dict[int, Row]:
+        return {place: row for row in self.rows for place in range(*row.run)}
+
+    def row_at(self, place: int) -> Row | None:
+        """Return the table row that contains the word at index `place`, or None if that word is not part of a
+        table.
+        """
+        return self._row_of.get(place)
+
+    def shown(self, run: Run) -> str:
+        """Return the text of a range of words, including the closing punctuation after it."""
+        start, end = self.words[run[0]].start, self.words[run[1] - 1].end
+        if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
+            ")", start, end
+        ):
+            end += 1
+        closing = _CLOSING.match(self.text, end)
+        return self.text[start : closing.end() if closing else end]
+
+    def line(self, run: Run) -> str:
+        """Return the complete line of text that contains `run`, a range of words in a table row."""
+        start = self.words[run[0]].start
+        return (self.text[:start].rpartition("\n")[2] + self.text[start:].partition("\n")[0]).strip()
+
+
+def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
+    lines = list(_ROW.finditer(text))
+    header: tuple[Run, ...] = ()
+    reached = None
+    for line, following in zip_longest(lines, lines[1:]):
+        cells = tuple(_cells(text, line.span(), starts))
+        if text[reached : line.start()].strip("\r") != "\n":
+            header = ()
+        reached = line.end()
+        if following is not None and _RULE.fullmatch(following[0]) and cells:
+            header = cells
+            yield Row((), cells)
+        elif any(start < end for start, end in cells):
+            yield Row(header if len(header) == len(cells) else (), cells)
+
+
+def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
+    """Yield the word range of each cell in a table line. Empty cells yield empty ranges."""
+    borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
+    if text[borders[-1] + 1 : span[1]].strip():
+        borders.append(span[1])
+    for left, right in pairwise(borders):
+        yield bisect_left(starts, left), bisect_left(starts, right)

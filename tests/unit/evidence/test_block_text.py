@@ -1,0 +1,52 @@
+"""Tests for the words and table rows of a block."""
+
+import pytest
+
+from shared.evidence.block_text import BlockText
+
+TABLE = BlockText("Before.\n\n| Part | Length |\n|---|---|\n| Bolt | 12 mm |\n\nAfter it.")
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("| a | b |\n| c | d |", ["/a,b", "/c,d"]),
+        ("| a | b |\n|---|---|\n| c | d |", ["/a,b", "a,b/c,d"]),
+        ("| a | b |\n|---|---|\n| c |d\n| | e |", ["/a,b", "a,b/c,d", "a,b/,e"]),
+        ("| a | b |\n|---|---|\n| c d | |\n| | |", ["/a,b", "a,b/c d,"]),
+        ("| a | b |\n|---|---|\n| c | d | e |", ["/a,b", "/c,d,e"]),
+        ("| a | b |\n|---|---|\n\n| c | d |", ["/a,b", "/c,d"]),
+        ("no row", []),
+    ],
+)
+def test_rows_of_a_table_have_its_header(content: str, rows: list[str]) -> None:
+    block = BlockText(content)
+
+    def texts(cells: tuple[tuple[int, int], ...]) -> str:
+        return ",".join(" ".join(word.key for word in block.words[slice(*cell)]) for cell in cells)
+
+    assert [f"{texts(row.header)}/{texts(row.cells)}" for row in block.rows] == rows
+
+
+def place_of(key: str) -> int:
+    return TABLE.places[key][0]
+
+
+def test_the_row_of_a_word_is_that_of_its_cell() -> None:
+    row = TABLE.row_at(place_of("12"))
+    assert row is not None
+    assert row is TABLE.row_at(place_of("bolt"))
+    assert TABLE.line(row.run) == "| Bolt | 12 mm |"
+    assert TABLE.row_at(place_of("after")) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("It opens at 15 bar. Close it.", "It opens at 15 bar."),
+        ("It opens (at 15 bar). Close it.", "It opens (at 15 bar)."),
+        ("It opens at 15 bar, then", "It opens at 15 bar"),
+    ],
+)
+def test_words_are_shown_with_the_closing_punctuation_after_them(content: str, shown: str) -> None:
+    assert BlockText(content).shown((0, 5)) == shown
