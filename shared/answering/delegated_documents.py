@@ -12,8 +12,8 @@ from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.block_reading import DocumentBlocks
-from shared.retrieval.document_names import repeated_series, series_of, series_words, speaks_of_editions
 from shared.retrieval.document_rows import RowsReadOnce
+from shared.retrieval.document_series import repeated_series, series_of, series_words, speaks_of_editions
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan

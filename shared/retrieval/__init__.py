@@ -5,5 +5,5 @@ results against `document_rows`. `blocks` searches for blocks with `block_reques
 `ranking_merge` order the results by `fusion`, and `semantic_ranker` or `reranking` may reorder them.
 `block_reading` reads known blocks, and `documents` searches for documents.
 
-Pure: document_names, filters, fusion, metadata_text, schema.
+Pure: document_names, document_series, filters, fusion, metadata_text, schema, spelling.
 """

@@ -1,78 +1,10 @@
-"""Matching of documents by the names that people use for them: references with typos, plurals or formats, and
-names of series. Pure.
-
-A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`, whose names differ only in a
-number, quarter or month.
-"""
+"""Matching of documents by the names that people use for them, with typos, plurals or formats. Pure."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from shared.retrieval.models import DocumentRecord
-
-# Minimum number of letters for one typo, which often turns a shorter word into another ("plan", "plane").
-ONE_SLIP_FROM = 5
-TWO_SLIPS_FROM = 8
-
-
-def slips_allowed(word: str) -> int:
-    """Return how many typos are tolerated in a word: none in numbers and short words, two in long words."""
-    if not word.isalpha() or len(word) < ONE_SLIP_FROM:
-        return 0
-    return 1 if len(word) < TWO_SLIPS_FROM else 2
-
-
-def nearest(word: str, vocabulary: Iterable[str]) -> str | None:
-    """Return the word in the vocabulary closest to a misspelt one, or None if none is close enough or several
-    are equally close.
-
-    The first letter must match: people rarely mistype it, and it excludes unrelated words.
-    """
-    allowed = slips_allowed(word)
-    near = sorted(
-        (slips, other)
-        for other in set(vocabulary)
-        if allowed
-        and slips_allowed(other)
-        and other[0] == word[0]
-        and abs(len(other) - len(word)) <= allowed
-        and (slips := slips_between(word, other)) <= allowed
-    )
-    if not near or (len(near) > 1 and near[0][0] == near[1][0]):
-        return None
-    return near[0][1]
-
-
-def slips_between(one: str, other: str) -> int:
-    """Return the edit distance of two words. Swapping adjacent letters counts as one edit (optimal string
-    alignment).
-    """
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
-        before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, start=1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
-
-
-def similarity(reference: str, name: str) -> float:
-    """Return the similarity of two names from 0 to 1: the Dice coefficient of their letter trigrams.
-
-    Word order, separators and the file suffix are ignored.
-    """
-    one, other = _trigrams(reference), _trigrams(name)
-    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
-
-
-def _trigrams(name: str) -> set[str]:
-    words = (f" {word} " for word in _NAME_WORD.findall(_SUFFIX.sub("", name).casefold()))
-    return {word[start : start + 3] for word in words for start in range(len(word) - 2)}
-
+from shared.retrieval.spelling import nearest, slips_allowed
 
 _NAME_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"\.\w{2,5}\Z")
@@ -81,6 +13,27 @@ _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "
     "des ein eine einen von und für im zum zur datei dokument".split()
 )
+
+_MONTHS_IN_ORDER = (
+    "january januar jan",
+    "february februar feb",
+    "march märz mar mär",
+    "april apr",
+    "may mai",
+    "june juni jun",
+    "july juli jul",
+    "august aug",
+    "september sept sep",
+    "october oktober oct okt",
+    "november nov",
+    "december dezember dec dez",
+)
+MONTH_NAMES = {
+    name: f"month {number}"
+    for number, names in enumerate(_MONTHS_IN_ORDER, start=1)
+    for name in names.split()
+}
+_MONTH_NUMBERS = {f"{number:02}": f"month {number}" for number in range(1, len(_MONTHS_IN_ORDER) + 1)}
 
 # Users refer to a file by its format, as in "the fire drill e-mail".
 _FORMAT_WORDS = {
@@ -225,6 +178,20 @@ def singular(word: str) -> str:
     )
 
 
+def similarity(reference: str, name: str) -> float:
+    """Return the similarity of two names from 0 to 1: the Dice coefficient of their letter trigrams.
+
+    Word order, separators and the file suffix are ignored.
+    """
+    one, other = _trigrams(reference), _trigrams(name)
+    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+
+
+def _trigrams(name: str) -> set[str]:
+    words = (f" {word} " for word in _NAME_WORD.findall(_SUFFIX.sub("", name).casefold()))
+    return {word[start : start + 3] for word in words for start in range(len(word) - 2)}
+
+
 def _score(reference: set[str], words: set[str], of_tags: set[str]) -> float:
     numbers = {word for word in reference if word.isdigit()}
     if not numbers <= words:
@@ -260,82 +227,8 @@ def _naming_text(record: DocumentRecord) -> str:
 
 def _with_months(words: set[str]) -> set[str]:
     """Replace month names with a common form, so that "March" matches "März" and the 03 in a file name."""
-    return {_MONTH_NAMES.get(word, word) for word in words}
+    return {MONTH_NAMES.get(word, word) for word in words}
 
 
 def _words(text: str) -> set[str]:
     return {singular(word) for word in _WORD.findall(text.casefold()) if word not in _FILLERS}
-
-
-_DOCUMENT_SERIES_WORD = re.compile(r"[^\W_]+")
-
-_MONTHS_IN_ORDER = (
-    "january januar jan",
-    "february februar feb",
-    "march märz mar mär",
-    "april apr",
-    "may mai",
-    "june juni jun",
-    "july juli jul",
-    "august aug",
-    "september sept sep",
-    "october oktober oct okt",
-    "november nov",
-    "december dezember dec dez",
-)
-_MONTH_NAMES = {
-    name: f"month {number}"
-    for number, names in enumerate(_MONTHS_IN_ORDER, start=1)
-    for name in names.split()
-}
-_MONTH_NUMBERS = {f"{number:02}": f"month {number}" for number in range(1, len(_MONTHS_IN_ORDER) + 1)}
-_MONTHS = frozenset(_MONTH_NAMES)
-
-# Phrases that refer to several documents of a series: "these filings", "each reported period", "in den
-# letzten drei Quartalen".
-_SEVERAL_EDITIONS = re.compile(
-    r"""\b(?:(?:these|those|reported|reporting|all|previous|prior|past|last|several|various|successive)
-        \s+(?:[\w-]+\s+){0,2}
-        (?:quarters|periods|years|months|weeks|reports|filings|editions|issues|versions|minutes|10-?[kq]s)
-      |(?:each|every)\s+(?:[\w-]+\s+){0,2}
-        (?:quarter|period|year|month|week|report|filing|edition|issue|version|10-?[kq])
-      |(?:diese[nr]?|alle[nr]?|letzten|vergangenen|bisherigen|mehrere[nr]?|einzelnen)
-        \s+(?:[\w-]+\s+){0,2}
-        (?:quartalen?|zeiträumen?|jahren?|monaten?|berichten?|ausgaben|fassungen|versionen|protokollen?)
-      |jede[nmrs]?\s+(?:[\w-]+\s+){0,2}
-        (?:quartals?|zeitraums?|jahre?s?|monate?s?|berichte?s?|ausgabe|fassung|version|protokolls?)
-    )\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-
-_CHANGES = "#"
-_SEVERAL = 2
-
-
-def series_of(filename: str) -> str:
-    """Return the series key of a file: its name with changing words replaced, such as `# nvda` for `2023 Q1
-    NVDA.pdf`. Empty if the name has only constant or only changing words.
-    """
-    stem, dot, _ = filename.rpartition(".")
-    marks: list[str] = []
-    for word in _DOCUMENT_SERIES_WORD.findall((stem if dot else filename).casefold()):
-        mark = _CHANGES if word in _MONTHS or any(map(str.isdigit, word)) else word
-        if mark != _CHANGES or marks[-1:] != [_CHANGES]:
-            marks.append(mark)
-    return " ".join(marks) if {_CHANGES} < set(marks) else ""
-
-
-def series_words(series: str) -> str:
-    """Return the constant words of a series key, such as `nvda` for `# nvda`."""
-    return " ".join(word for word in series.split() if word != _CHANGES)
-
-
-def repeated_series(filenames: Iterable[str]) -> tuple[str, ...]:
-    """Return the series to which at least two of the file names belong, largest first."""
-    counted = Counter(filter(None, map(series_of, dict.fromkeys(filenames))))
-    return tuple(series for series, count in counted.most_common() if count >= _SEVERAL)
-
-
-def speaks_of_editions(question: str) -> bool:
-    """Return whether a question refers to several documents of a series, as in "the last three quarters"."""
-    return _SEVERAL_EDITIONS.search(question) is not None
