@@ -1,6 +1,4 @@
-"""Models of hits and document rows, and structured outputs of extraction, reranking, grading and
-rewriting.
-"""
+"""Models of hits and document rows, and the metadata that a model extracts from a document."""
 
 import re
 from bisect import bisect
@@ -155,36 +153,3 @@ class DocumentRecord(Model):
             return None
         parts = self.document_date.date().isoformat().split("-")
         return "-".join(parts[: bisect(HOURS_OF_PRECISION, self.document_date.hour)])
-
-
-class PassageScore(Model):
-    """The relevance of one passage."""
-
-    number: int = Field(description="The passage's number, as given.")
-    score: int = Field(description="0 (unrelated) to 10 (answers it completely).")
-
-
-class PassageScores(Model):
-    """Structured output of reranking."""
-
-    scores: tuple[PassageScore, ...] = Field(description="One for each passage.")
-
-
-class PassageGrade(Model):
-    """Whether one passage helps at all."""
-
-    number: int = Field(description="The passage's number, as given.")
-    relevant: bool = Field(description="Whether anything in it helps to answer.")
-
-
-class PassageGrades(Model):
-    """Structured output of grading."""
-
-    grades: tuple[PassageGrade, ...] = Field(description="One for each passage.")
-
-
-class QueryRewrite(Model):
-    """Structured output of rewriting a question."""
-
-    standalone_question: str = Field(description="The question with pronouns and ellipsis resolved.")
-    search_queries: tuple[str, ...] = Field(description="2-4 different phrasings to search for.")

@@ -8,15 +8,44 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Literal
 
+from pydantic import Field
+
 from shared.platform.concurrency import run_together
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
+from shared.platform.models import Model
 from shared.platform.prompts import element, load
-from shared.retrieval.models import Hit, PassageGrades, PassageScores
+from shared.retrieval.models import Hit
 
 # Number of passages per call, at most 10,000 tokens; scores are absolute, so batches can be merged.
 BATCH = 20
 MAX_SCORE = 10
 _MAX_PASSAGE_CHARS = 2000  # equals 500 tokens, the size limit of chunks
+
+
+class PassageScore(Model):
+    """The relevance of one passage."""
+
+    number: int = Field(description="The passage's number, as given.")
+    score: int = Field(description="0 (unrelated) to 10 (answers it completely).")
+
+
+class PassageScores(Model):
+    """Structured output of reranking."""
+
+    scores: tuple[PassageScore, ...] = Field(description="One for each passage.")
+
+
+class PassageGrade(Model):
+    """Whether one passage helps at all."""
+
+    number: int = Field(description="The passage's number, as given.")
+    relevant: bool = Field(description="Whether anything in it helps to answer.")
+
+
+class PassageGrades(Model):
+    """Structured output of grading."""
+
+    grades: tuple[PassageGrade, ...] = Field(description="One for each passage.")
 
 
 async def score_passages(

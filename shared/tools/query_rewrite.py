@@ -7,8 +7,8 @@ from typing import Literal, Self
 from pydantic import Field
 
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.platform.models import Model
 from shared.platform.prompts import element, load
-from shared.retrieval.models import QueryRewrite
 from shared.tools.base import Parameters, Query, Tool, ToolResult
 from shared.tools.binding import Binding
 
@@ -31,6 +31,13 @@ class QueryRewriteParameters(Parameters):
     history: tuple[EarlierMessage, ...] = Field(
         default=(), description="The conversation before the question, oldest first.", max_length=50
     )
+
+
+class QueryRewrite(Model):
+    """Structured output of rewriting a question."""
+
+    standalone_question: str = Field(description="The question with pronouns and ellipsis resolved.")
+    search_queries: tuple[str, ...] = Field(description="2-4 different phrasings to search for.")
 
 
 @dataclass(frozen=True)

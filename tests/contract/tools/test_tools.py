@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.retrieval.models import PassageGrade, PassageGrades, PassageScore, PassageScores, QueryRewrite
+from shared.retrieval.reranking import PassageGrade, PassageGrades, PassageScore, PassageScores
+from shared.tools.query_rewrite import QueryRewrite
 from tests.contract.tools.conftest import World
 from tests.contract.tools.corpus import ANNA, BEN, PICTURE
 from tests.fakes.models import ScriptedChatModel

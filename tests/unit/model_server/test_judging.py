@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import JsonSchema
 from local.model_server.tasks import fill_schema
-from shared.retrieval.models import PassageGrades, PassageScores
+from shared.retrieval.reranking import PassageGrades, PassageScores
 from tests.unit.model_server.conftest import request
 
 QUESTION = "<question>At what pressure does the relief valve open?</question>"

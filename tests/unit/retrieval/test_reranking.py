@@ -3,14 +3,17 @@
 from pydantic import BaseModel
 
 from shared.platform.language_models.models import CallLimits, Prompt
-from shared.retrieval.models import (
-    Hit,
+from shared.retrieval.models import Hit
+from shared.retrieval.reranking import (
+    BATCH,
     PassageGrade,
     PassageGrades,
     PassageScore,
     PassageScores,
+    best_first,
+    grade_passages,
+    score_passages,
 )
-from shared.retrieval.reranking import BATCH, best_first, grade_passages, score_passages
 from tests.fakes.models import ScriptedChatModel
 
 LIMITS = CallLimits(timeout_s=1)

@@ -1,8 +1,7 @@
 """Tests for rewriting a question: the phrasings of the model and its prompt."""
 
 from shared.platform.language_models.models import CallLimits
-from shared.retrieval.models import QueryRewrite
-from shared.tools.query_rewrite import RewriteQuery
+from shared.tools.query_rewrite import QueryRewrite, RewriteQuery
 from tests.fakes.models import ScriptedChatModel
 
 LIMITS = CallLimits(timeout_s=1)
