@@ -15,6 +15,8 @@ _ABBREVIATION = re.compile(
     r"|\b(?:Tsd|Mio|Mrd|Mill|thsd|tys|mln|mld)|\d\s?(?:Tsd|Mio|Mrd|Mill|thsd|tys|mln|mld|bn|mn)|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
+_WORD = re.compile(r"\S{1,40}")
+
 # Length in characters of the longest abbreviation, including the separator before it.
 _LONGEST_ABBREVIATION = 12
 
@@ -42,11 +44,11 @@ def ends_with_stop(text: str) -> bool:
     return text.rstrip("\"'”’»)]*_").endswith(tuple(".!?…。！？"))
 
 
-def split_words(text: str) -> list[str]:
-    """Return the words of `text`. Words longer than 40 characters, as in languages without spaces, are cut
+def split_words(text: str) -> Iterator[str]:
+    """Yield the words of `text`. Words longer than 40 characters, as in languages without spaces, are cut
     into pieces.
     """
-    return [word[start : start + 40] for word in text.split() for start in range(0, len(word), 40)]
+    return (word[0] for word in _WORD.finditer(text))
 
 
 def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:

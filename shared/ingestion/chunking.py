@@ -26,9 +26,13 @@ _SPECIAL_TOKENS = 2
 _PATH_SHARE = 4
 # The sentence repeated from the previous block may use up to a quarter of its tokens.
 _OVERLAP_SHARE = 4
+# Line ends are those of `str.splitlines`, which would return all lines at once.
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 # The Markdown of a table may have this many times as many tokens as its embedded text.
 _SHOWN_SHARE = 3
+# Number of sentences or words whose tokens are counted at a time. A text may consist of millions.
+_BATCH = 1000
 _SENTENCE_ENDS = (".", "!", "?", "\u3002")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 # A Markdown table starts with a header row and a delimiter row.
@@ -72,7 +76,7 @@ def _with_cues(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[
     that it contains.
     """
     cues = section[0].cues
-    words = section[0].text.split()
+    words = section[0].text.split() if cues is not None else []
     begin = 0
     for chunk in chunks:
         own = ""
@@ -214,7 +218,7 @@ class _Packer:
             if tokens <= limit:
                 return text, tokens
         # Truncate only the path. The whole heading is still part of the section's text.
-        return self._words_within(path[-1], limit)[0] if path else ("", 0)
+        return next(self._words_within(path[-1], limit)) if path else ("", 0)
 
     def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
         packed: list[str] = []
@@ -239,14 +243,14 @@ class _Packer:
         """Yield the pieces of the elements, with their numbers of tokens. A piece over the budget is split
         between words.
         """
-        pieces = [replace(piece, place=place) for place, element in elements for piece in _pieces(element)]
-        sizes = self.count([piece.text for piece in pieces])
-        for piece, tokens in zip(pieces, sizes, strict=True):
-            if tokens <= budget:
-                yield replace(piece, tokens=tokens)
-                continue
-            for number, (text, part_tokens) in enumerate(self._words_within(piece.text, budget)):
-                yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
+        pieces = (replace(piece, place=place) for place, element in elements for piece in _pieces(element))
+        while batch := list(islice(pieces, _BATCH)):
+            for piece, tokens in zip(batch, self.count([piece.text for piece in batch]), strict=True):
+                if tokens <= budget:
+                    yield replace(piece, tokens=tokens)
+                    continue
+                for number, (text, part_tokens) in enumerate(self._words_within(piece.text, budget)):
+                    yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
     def _lead_in(self, element: Element, budget: int) -> str:
         """Return the text that introduces a table, such as its title or unit. Return "" if the element isn't
@@ -304,19 +308,27 @@ class _Packer:
             max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, markdown_sizes, strict=True)
         ]
 
-    def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
-        """Split text between words into parts of at most `limit` tokens. Return each part with its token
+    def _words_within(self, text: str, limit: int) -> Iterator[tuple[str, int]]:
+        """Split text between words into parts of at most `limit` tokens. Yield each part with its token
         count.
         """
+        for run, size in _runs(self._words(text), limit):
+            yield " ".join(run), size
+
+    def _words(self, text: str) -> Iterator[tuple[str, int]]:
+        """Yield the words of a text with their numbers of tokens."""
         words = split_words(text)
-        return [(" ".join(run), size) for run, size in _runs(words, self.count(words), limit)]
+        while batch := list(islice(words, _BATCH)):
+            yield from zip(batch, self.count(batch), strict=True)
 
 
-def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tuple[list[str], int]]:
-    """Group consecutive texts into runs of at most `limit` tokens. Yield each run with its token count."""
+def _runs(texts: Iterable[tuple[str, int]], limit: int) -> Iterator[tuple[list[str], int]]:
+    """Group consecutive texts, given with their numbers of tokens, into runs of at most `limit` tokens. Yield
+    each run with its token count.
+    """
     run: list[str] = []
     size = 0
-    for text, tokens in zip(texts, sizes, strict=True):
+    for text, tokens in texts:
         if run and size + tokens > limit:
             yield run, size
             run, size = [], 0
@@ -331,7 +343,7 @@ def _row_runs(rows: Sequence[str], sizes: Sequence[int], limit: int) -> list[lis
     long, and a single last row is joined by another one if both fit: alone, it would be found and shown
     without the rows that explain it.
     """
-    runs = [run for run, _ in _runs(rows, sizes, limit)]
+    runs = [run for run, _ in _runs(zip(rows, sizes, strict=True), limit)]
     if len(runs) < 2:
         return runs
     pair = [*runs[-2], *runs[-1]]
@@ -365,8 +377,8 @@ def _pieces(element: Element) -> Iterator[_Piece]:
             yield _Piece(line, "\n" if number else "\n\n")
     elif element.kind == "paragraph":
         glue = "\n\n"
-        for line in element.text.splitlines():
-            for sentence in split_sentences(line):
+        for line in _LINE.finditer(element.text):
+            for sentence in split_sentences(line[0]):
                 yield _Piece(sentence, glue, repeatable=True)
                 glue = " "
             glue = "\n"

@@ -89,7 +89,12 @@ def read_text(path: Path, declared: str | None = None) -> str:
             "Split the file.",
             failure="too_large",
         )
-    return "".join(text_lines(path, find_encoding(path, declared)))
+    pieces: list[str] = []
+    with path.open(encoding=find_encoding(path, declared), errors="replace") as file:
+        # Not by line: a list of all lines would need ten times the memory of a text with short lines.
+        while piece := file.read(_PIECE_CHARS):
+            pieces.append(_CONTROL.sub("", piece))
+    return "".join(pieces)
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:

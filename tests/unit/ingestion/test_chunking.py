@@ -1,5 +1,6 @@
 """Tests for packing elements into blocks: grouping, splitting, the size limit, and no loss of text."""
 
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -227,3 +228,13 @@ def test_a_chunk_knows_the_element_that_it_begins_with() -> None:
         ("text", 4),
         ("text", 5),
     ]
+
+
+@pytest.mark.parametrize("text", ["word " * 200_000, "a b c.\n" * 150_000])
+def test_a_long_paragraph_is_split_in_little_memory(text: str) -> None:
+    tracemalloc.start()
+    packed = chunks(paragraph(text), max_tokens=200)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(len(chunk.text.split()) for chunk in packed) >= len(text.split())
+    assert peak_bytes < 12 * len(text)

@@ -1,6 +1,7 @@
 """Tests for plain text files in common encodings."""
 
 import codecs
+import tracemalloc
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_blank_lines_separate_paragraphs_and_lines_stay(parse: Parse) -> None:
 
 def test_pages_are_named_as_ranges() -> None:
     assert page_ranges([5, 1, 2, 3, 9, 8]) == ["1-3", "5", "8-9"]
+
+
+def test_a_text_of_short_lines_needs_little_memory(parse: Parse) -> None:
+    text = "a b\n" * 1_000_000
+    tracemalloc.start()
+    (paragraph,) = parse(text, ".txt").elements
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert paragraph.text == text.strip()
+    assert peak_bytes < 8 * len(text)
