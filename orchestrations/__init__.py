@@ -1,4 +1,5 @@
-"""Durable orchestrations. `orchestrators` are generator functions that perform all I/O through activities.
+"""Durable orchestrations: orchestrators are generator functions that perform all I/O through activities.
 
-Activities import capabilities on use, so a worker that only serves HTTP doesn't load them.
+`registration` loads the module of an orchestrator or activity on the first call, so a worker that only serves
+HTTP doesn't load them.
 """

@@ -1,7 +1,4 @@
-"""Durable activities that perform one step of a run, or one step of a reply in a chat channel.
-
-Each performs one step and returns an envelope, even after a defect.
-"""
+"""Durable activities of runs and of their orchestrations."""
 
 import asyncio
 from typing import Any
@@ -10,7 +7,6 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload, activity_scope, as_object, report_defect, split
 from shared import wiring
-from shared.access.models import UserContext
 from shared.answering.effects import perform_metered
 from shared.answering.steps import (
     CommitAnswer,
@@ -29,19 +25,16 @@ from shared.answering.trace import record_end
 from shared.ingestion import fair_turns
 from shared.platform import tracing
 from shared.platform.concurrency import run_together
-from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
-from shared.teams.context import ReplyDependencies, channel_clients
-from shared.teams.dropped_files import store_attachment
-from shared.teams.models import BotAttachment, BotConversation, ReplyStep, apology
-from shared.teams.steps import perform_reply
 
 TRIES = 3  # a child that was just scheduled may be unknown to the client for a moment
 PAUSE_S = 0.5
 
 
 async def perform_step(payload: Payload) -> dict[str, Any]:
-    """Perform one step of a run or of one of its children. Input: StepInput. Output: StepResult."""
+    """Perform one step of a run or of one of its children. Input: StepInput. Output: StepResult, even after a
+    defect.
+    """
     fields, link = split(payload)
     step_input = StepInput.from_payload(fields)
     name = f"perform_step {step_input.action.kind}"
@@ -84,29 +77,6 @@ def _is_summary(step_input: StepInput) -> bool:
     it.
     """
     return isinstance(step_input.action, OpenSummary | MergeSummary | CommitSummary | DocumentAction)
-
-
-async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Perform one step of a reply to a chat message, and return the next step. Input and output:
-    ReplyStep.
-    """
-    fields, link = split(payload)
-    step, services = ReplyStep.from_payload(fields), wiring.get_services()
-
-    async def store_file(
-        attachment: BotAttachment, conversation: BotConversation, user: UserContext, thread_id: str
-    ) -> str:
-        return (await store_attachment(attachment, conversation, user, thread_id, services)).doc_id
-
-    try:
-        async with activity_scope(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
-            outbox, turns = channel_clients(services)
-            deps = ReplyDependencies(services, outbox, turns, Instances(client), store_file)
-            following = await perform_reply(step, deps)
-    except Exception:  # noqa: BLE001  # a defect: the sender gets a reply all the same
-        report_defect("reply_step", step.run_id or step.reply_key)
-        following = apology(step, "InternalError")
-    return following.model_dump(mode="json")
 
 
 async def terminate_instances(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:

@@ -29,7 +29,7 @@ ACTIVITIES = {
     "advance_library": "orchestrations.library_activities",
 }
 ACTIVITIES_WITH_CLIENT = {
-    "reply_step": "orchestrations.activities",
+    "reply_step": "orchestrations.channel_activities",
     "terminate_instances": "orchestrations.activities",
 }
 
