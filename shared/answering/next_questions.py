@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from shared.evidence.reader_text import readable_line
 from shared.evidence.text import split_sentences, without_marks
-from shared.retrieval.keyword_query import FUNCTION_WORDS
+from shared.retrieval.terms import FUNCTION_WORDS
 
 MAX_QUESTIONS = 2
 # Maximum length of a question. Together with its tag, it then takes about 40 tokens of 3.6 characters.

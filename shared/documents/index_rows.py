@@ -10,8 +10,8 @@ from shared.platform.errors import DependencyError
 from shared.platform.hashing import digest
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
-from shared.retrieval.keyword_query import document_name_terms, document_words
 from shared.retrieval.models import DocumentRecord
+from shared.retrieval.terms import document_name_terms, document_words
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000

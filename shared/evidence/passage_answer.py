@@ -12,8 +12,8 @@ from shared.evidence.messages import Messages
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
 from shared.evidence.untrusted_text import markdown_name
-from shared.retrieval.keyword_query import FUNCTION_WORDS
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.terms import FUNCTION_WORDS
 
 MAX_PASSAGES = 4  # Readers can't compare more passages at once; value unmeasured.
 MAX_DOCUMENTS = 20

@@ -15,9 +15,10 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
-from shared.retrieval.keyword_query import all_words_query, any_word_query, document_name_terms, name_query
+from shared.retrieval.keyword_query import all_words_query, any_word_query, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.terms import document_name_terms
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
