@@ -377,8 +377,8 @@ def _pieces(element: Element) -> Iterator[_Piece]:
             yield _Piece(line, "\n" if number else "\n\n")
     elif element.kind == "paragraph":
         glue = "\n\n"
-        for line in _LINE.finditer(element.text):
-            for sentence in split_sentences(line[0]):
+        for match in _LINE.finditer(element.text):
+            for sentence in split_sentences(match[0]):
                 yield _Piece(sentence, glue, repeatable=True)
                 glue = " "
             glue = "\n"
