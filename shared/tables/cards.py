@@ -59,6 +59,8 @@ def _line(column: Column) -> str:
         values = f", such as {'; '.join(column.samples)}"
     elif column.lowest:
         values = f", from {column.lowest} to {column.highest}"
+    if column.remarks:
+        values += f", without a value in {column.remark_count:,} rows: {'; '.join(column.remarks)}"
     description = f". {column.description}" if column.description else ""
     synonyms = f". Also called: {'; '.join(column.synonyms)}" if column.synonyms else ""
     return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{values}{description}{synonyms}"

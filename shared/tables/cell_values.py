@@ -1,8 +1,10 @@
 """Type inference for the cells of a column: numbers, money, percentages, dates or text. Pure.
 
-A column has a type only if every non-empty cell fits it in the same way. German and English decimals, two
-currencies, or day-first and month-first dates in one column make it text. A number such as `1.234` is
-ambiguous; the notation then comes from the table's other columns, or else from its field separator.
+A column has a type only if its cells fit it in the same way. German and English decimals, two currencies, or
+day-first and month-first dates in one column make it text. A number such as `1.234` is ambiguous; its
+notation then comes from the table's other columns, or else from its field separator.
+
+A minority of the cells may be remarks, such as "on request", "< 0,5" or "ca. 950". They have no value.
 """
 
 import re
@@ -38,6 +40,16 @@ _EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _ENGLISH = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?")
 _GERMAN = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?")
 _MAX_DIGITS = 15  # more would lose precision as a float, and are probably an id
+_WORDS = re.compile(r"\D{1,60}")
+_INEXACT = re.compile(
+    r"(?:[<>≤≥~≈±]\s?=?|(?:ca|circa|approx|appr|env|min|max)\b\.?|about|around|almost|nearly|over|under|below|above"
+    r"|up to|at least|at most|less than|more than|etwa|rund|fast|knapp|über|unter|bis|ab|mindestens|höchstens"
+    r"|environ|plus de|moins de|circa|około|ok\.|meno di|più di|meer dan|minder dan)\s*(?P<after>.+)"
+    r"|(?P<before>.+?)\s?(?:\*+|[†‡]|\([^\W\d][^\d]{0,40}\))",
+    re.IGNORECASE,
+)
+# A column is given up as text after so many more remarks than values, to save time.
+_MAX_SURPLUS_REMARKS = 100
 
 _DATES = {
     "iso": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
@@ -66,9 +78,11 @@ class ColumnReader:
 
     Attributes:
         decimals: notation of the numbers; None until a cell is unambiguous.
+        remark_count: number of non-empty cells without a value, such as "< 0,5".
     """
 
     decimals: Decimals | None = None
+    remark_count: int = 0
     unit: str = ""
     _is_number: bool = True
     _is_whole: bool = True
@@ -81,7 +95,8 @@ class ColumnReader:
     @property
     def is_text(self) -> bool:
         """Whether the column can only be text."""
-        return not self._is_number and not self._dates
+        is_typed = self._is_number or self._dates
+        return not is_typed or self.remark_count > self._filled + _MAX_SURPLUS_REMARKS
 
     @property
     def is_ambiguous(self) -> bool:
@@ -95,6 +110,12 @@ class ColumnReader:
         cell = text.strip()
         if cell.casefold() in EMPTY:
             self._is_plain = self._is_plain and not cell
+            return
+        if (is_inexact := _is_inexact(cell)) or _WORDS.fullmatch(cell):
+            self.remark_count += 1
+            self._is_plain = False
+            if is_inexact:
+                self._dates = set()
             return
         self._filled += 1
         if self._dates:
@@ -123,8 +144,10 @@ class ColumnReader:
 
     @property
     def kind(self) -> ColumnKind:
-        """The type that fits every non-empty cell; text for an empty column."""
-        if not self._filled:
+        """The type that fits every non-empty cell except for remarks; text if most cells are remarks or
+        empty.
+        """
+        if self._filled <= self.remark_count:
             return "text"
         if len(self._dates) == 1 or self._dates == {"iso"}:
             return "date"
@@ -146,7 +169,7 @@ class ColumnReader:
         """
         kind = self.kind
         if kind in ("text", "date"):
-            return kind == "date" and "iso" not in self._dates
+            return kind == "date" and (self.remark_count > 0 or "iso" not in self._dates)
         return not self._is_plain
 
     def converter(self, default: Decimals) -> Callable[[str], Value]:
@@ -158,7 +181,7 @@ class ColumnReader:
             return lambda text: text or None
         if kind == "date":
             (style,) = self._dates
-            return lambda text: _date(text.strip(), style) if text.strip().casefold() not in EMPTY else None
+            return lambda text: _date(text.strip(), style) if _is_date(text.strip(), style) else None
         decimals = self.decimals or default
 
         def convert(text: str) -> Value:
@@ -174,6 +197,14 @@ class ColumnReader:
 def is_number(text: str) -> bool:
     """Return whether a cell is a number in English or German notation."""
     return _amount(text.strip()) is not None
+
+
+def _is_inexact(cell: str) -> bool:
+    """Return whether a cell consists of a number and a sign or word that restricts it: "< 0,5", "ca. 950",
+    "12*".
+    """
+    matched = _INEXACT.fullmatch(cell)
+    return matched is not None and is_number(matched["after"] or matched["before"])
 
 
 @lru_cache(maxsize=1 << 14)  # cells of a column often repeat

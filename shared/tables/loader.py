@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.platform.errors import BadDocumentError
-from shared.tables.cell_values import ColumnReader, Decimals, Value, is_number
+from shared.tables.cell_values import EMPTY, ColumnReader, Decimals, Value, is_number
 from shared.tables.headers import continues_header, header_unit, join_header
 from shared.tables.hints import with_hints
 from shared.tables.models import (
@@ -265,7 +265,7 @@ class _Pending:
         tables from 1.
         """
         self._flush()
-        styles = {column.decimals for column in self._columns if column.decimals and not column.is_text}
+        styles = {column.decimals for column in self._columns if column.decimals and column.kind != "text"}
         default = styles.pop() if len(styles) == 1 else self.sheet.decimals
         columns = [
             Column(name=name, label=label, kind=read.kind, unit=read.currency, has_raw=read.has_raw)
@@ -273,6 +273,7 @@ class _Pending:
         ]
         stored = f"t{number}"
         self._write(stored, columns, default)
+        described = [_with_values(self.connection, stored, column) for column in columns]
         return Table(
             number=number,
             stored_name=stored,
@@ -281,7 +282,10 @@ class _Pending:
             sheet=self.sheet.name,
             page_number=self.sheet.page_number,
             row_count=self._rows - len(self._totals),
-            columns=tuple(_with_values(self.connection, stored, column) for column in columns),
+            columns=tuple(
+                _with_remarks(self.connection, stored, column) if read.remark_count else column
+                for column, read in zip(described, self._columns, strict=True)
+            ),
             totals=tuple(self._totals[:_MAX_LEFT_OUT]),
         )
 
@@ -375,6 +379,27 @@ def _with_values(connection: sqlite3.Connection, stored: str, column: Column) ->
         return column.model_copy(update={"samples": samples})
     lowest, highest = connection.execute(f"SELECT min({name}), max({name}) FROM {stored}").fetchone()  # noqa: S608
     return column.model_copy(update={"lowest": _cell_text(lowest), "highest": _cell_text(highest)})
+
+
+def _with_remarks(connection: sqlite3.Connection, stored: str, column: Column) -> Column:
+    """Return the column with the most common cells that have no value, if it isn't text."""
+    if column.kind == "text":
+        return column
+    raw = f'"{column.name}{RAW}"'
+    counted = (
+        f'SELECT {raw}, count(*) FROM {stored} WHERE "{column.name}" IS NULL GROUP BY 1 ORDER BY 2 DESC, 1'  # noqa: S608
+    )
+    remarks = [
+        (" ".join(text.split())[:_MAX_SAMPLE_CHARS], count)
+        for text, count in connection.execute(counted)
+        if text.strip().casefold() not in EMPTY
+    ]
+    return column.model_copy(
+        update={
+            "remarks": tuple(text for text, _ in remarks[:_SAMPLES]),
+            "remark_count": sum(count for _, count in remarks),
+        }
+    )
 
 
 def _cell_text(value: str | float | None) -> str:

@@ -22,11 +22,14 @@ class Column(Model):
     Attributes:
         name: name in SQL.
         label: heading in the file.
-        kind: type of every non-empty cell. A percentage is stored as a fraction, a date as ISO 8601.
+        kind: type of every non-empty cell, except for remarks. A percentage is stored as a fraction, a date
+            as ISO 8601.
         unit: currency of a money column.
         has_raw: whether `{name}__raw` contains the cells as written in the file.
         samples: most common values of a text column.
         lowest, highest: range of any other column.
+        remarks: most common cells of any other column that have no value and are NULL, such as "on request".
+        remark_count: number of such cells.
         description, synonyms: given by the file's owner.
     """
 
@@ -38,6 +41,8 @@ class Column(Model):
     samples: tuple[str, ...] = ()
     lowest: str = ""
     highest: str = ""
+    remarks: tuple[str, ...] = ()
+    remark_count: int = 0
     description: str = ""
     synonyms: tuple[str, ...] = ()
 

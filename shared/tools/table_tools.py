@@ -285,7 +285,12 @@ def _column(column: Column) -> dict[str, Any]:
         "type": column.kind,
         "samples": list(samples),
     }
-    details = {"unit": column.unit, "description": column.description, "synonyms": list(column.synonyms)}
+    details = {
+        "unit": column.unit,
+        "without_value": list(column.remarks),
+        "description": column.description,
+        "synonyms": list(column.synonyms),
+    }
     return {**column_fields, **{name: value for name, value in details.items() if value}}
 
 
@@ -341,7 +346,22 @@ def _record_result(
     evidence.results.append(table_evidence)
     fields = table_evidence.model_dump(mode="json", exclude=_HIDDEN_FIELDS)
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
-    return {**fields, "assumptions": list(assumptions), "truncated": is_cut}
+    stated = [*assumptions, *_left_out(result.sql, tables)]
+    return {**fields, "assumptions": stated, "truncated": is_cut}
+
+
+def _left_out(sql: str, tables: Sequence[ReadableTable]) -> list[str]:
+    """Return a sentence for each column of a query whose remarks, such as "< 0,5", the calculation leaves
+    out.
+    """
+    words = set(re.findall(r"\w+", sql.casefold()))
+    return [
+        f"{column.remark_count:,} rows of {table.table.title!r} have no value in {column.label!r} and don't "
+        f"count there: {'; '.join(column.remarks)}."
+        for table in tables_in(sql, tables)
+        for column in table.table.columns
+        if column.remark_count and column.name in words
+    ]
 
 
 def _short(cell: Cell) -> Cell:

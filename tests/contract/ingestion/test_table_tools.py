@@ -173,3 +173,18 @@ async def test_whoever_has_used_up_their_parser_time_calculates_no_more_today(se
 async def parser_seconds(services: Services, user: UserContext) -> float:
     views = await use_of_today(user.user_id, services.settings, services.user_limits)
     return next((view.used for view in views if view.resource == "parser_seconds"), 0.0)
+
+
+async def test_cells_without_a_value_are_named_as_an_assumption(services: Services) -> None:
+    readings = "Well;Value\nW1;1.234,5\nW1;1.198,0\nW1;1.240,0\nW2;987,25\nW2;< 0,5\nW2;ca. 950\n"
+    table = await dropped(services, readings)
+    assert table["columns"][1]["without_value"] == ["< 0,5", "ca. 950"]
+    sql = f"SELECT well, AVG(value) AS mean FROM {table['name']} GROUP BY well ORDER BY well"
+    result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
+    assert result["rows"] == [["W1", pytest.approx(1224.1667)], ["W2", 987.25]]
+    assert result["assumptions"] == [
+        f"2 rows of {table['title']!r} have no value in 'Value' and don't count there: < 0,5; ca. 950."
+    ]
+    sql = f"SELECT COUNT(*) FROM {table['name']} WHERE well = 'W1'"
+    counted = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
+    assert counted["assumptions"] == []

@@ -88,3 +88,32 @@ def test_a_currency_in_some_cells_is_that_of_the_column() -> None:
         reader.add(cell)
     assert (reader.kind, reader.currency) == ("money", "USD")
     assert [reader.converter("en")(cell) for cell in ("$5", "6", "-")] == [5, 6, None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "values"),
+    [
+        (
+            ("1.234,5", "1.198,0", "987,25", "< 0,5", "ca. 950"),
+            "number",
+            [1234.5, 1198.0, 987.25, None, None],
+        ),
+        (("3", "4", "on request", "(siehe Anlage)", "5"), "integer", [3, 4, None, None, 5]),
+        (("EUR 5", "12*", "EUR 7"), "money", [5, None, 7]),
+        (("31.12.2024", "unbefristet", "1.2.2025"), "date", ["2024-12-31", None, "2025-02-01"]),
+    ],
+)
+def test_a_few_remarks_have_no_value(cells: tuple[str, ...], kind: str, values: list[object]) -> None:
+    assert column(*cells) == (kind, values)
+
+
+@pytest.mark.parametrize("cells", [("1", "2", "12a"), ("2", "3", "A-1"), ("1", "on request", "open", "2")])
+def test_names_with_digits_and_many_remarks_are_text(cells: tuple[str, ...]) -> None:
+    assert column(*cells) == ("text", list(cells))
+
+
+def test_remarks_are_kept_as_written() -> None:
+    reader = ColumnReader()
+    for cell in ("2024-12-31", "open", "2025-01-01"):
+        reader.add(cell)
+    assert (reader.kind, reader.has_raw, reader.remark_count) == ("date", True, 1)
