@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.policy_models import DocScope
 from shared.answering.services import SubagentServices
 from shared.platform.concurrency import run_together
@@ -16,9 +16,7 @@ from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.document_series import repeated_series, series_of, series_words, speaks_of_editions
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
-from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
 # Maximum number of documents per task. They share a prompt of about 8,000 tokens. Not measured.
@@ -32,37 +30,6 @@ _PAGE_TOKENS = 500
 # Maximum number of series in a comparison of editions. A question about more is treated as another
 # comparison.
 _MOST_SERIES = 2
-
-
-@dataclass(frozen=True)
-class DelegationRequest:
-    """Input of a delegation decision: a question and its evidence before the answer is written.
-
-    Attributes:
-        series: further documents of the series found as evidence for a comparison.
-        step: the step that writes the answer, or delegates first.
-        tokens: tokens used by the run, including earlier sub-agents; 0 = not counted.
-        began: start of the run's time if postponed by a wait or a crash; None = when the question arrived.
-        call: the model's call of `delegate` to decide on; None = the question itself.
-        document_tokens: total size of the documents to summarise or compare.
-        web_allowed: the user, or the operator on their behalf, consented to use the web.
-    """
-
-    request: RunRequest
-    stored: StoredPlan
-    evidence: Evidence
-    series: tuple[str, ...] = ()
-    step: int = 0
-    tokens: int = 0
-    began: datetime | None = None
-    call: DelegateParameters | None = None
-    document_tokens: int = 0
-    web_allowed: bool = False
-
-    @property
-    def question(self) -> str:
-        """The question to delegate. It can be understood without the conversation."""
-        return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:

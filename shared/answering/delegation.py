@@ -6,44 +6,29 @@ that fails, the policy decides again. The delegating step stores the decision wi
 children start only after the step is committed.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.answering.children import children_of, delegations_of
 from shared.answering.control import ControlView, grant, read_control
 from shared.answering.delegated_documents import (
-    LOOKUP_TIMEOUT_S,
-    DelegationRequest,
-    doc_scope,
     may_read_targets,
-    text_tokens,
     with_documents,
 )
+from shared.answering.delegation_input import budget_of, collect_policy_input, used_before
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.delegation_tasks import child_prefix, starts_of, tasks_of
 from shared.answering.policy import REASON_WORDS, decide, decision_after_error, decision_event
-from shared.answering.policy_models import (
-    ConversationState,
-    DelegationPolicyInput,
-    DelegationPolicyOutput,
-    RetrievalStats,
-    RiskFlags,
-    RuntimeBudget,
-    SystemHealth,
-)
+from shared.answering.policy_models import DelegationPolicyOutput, RuntimeBudget
 from shared.answering.profiles import PROFILES, installed_profiles
 from shared.answering.services import SubagentServices
 from shared.answering.situation import Situation
 from shared.answering.subagent_budget import CRASH_GRACE
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
-from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.retrieval.fusion import score_spread, top_score
 from shared.runs.events import DelegationStatus, TimedEvent
-from shared.runs.evidence import Evidence
 from shared.runs.journal import Journal
-from shared.runs.models import ReasonCode, RunRequest
+from shared.runs.models import ReasonCode
 from shared.tools.base import ToolResult
 
 _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
@@ -55,8 +40,6 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
-# Estimated tokens of the planning call. Its instructions take about 450.
-_PLANNING_TOKENS = 1_000
 # Maximum number of attempts to acquire slots. After the last one, the question is answered without
 # sub-agents.
 _TRIES = 3
@@ -89,8 +72,7 @@ async def decide_delegation(
     journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide whether to delegate a question to sub-agents, and log the decision. Errors of the policy count
-    as `no_delegate`.
+    """Decide whether to delegate a question to sub-agents, and log the decision.
 
     Errors of the policy count as `no_delegate`. Before the first turn, the policy judges the question; after
     a turn that ends with a `delegate` call, it judges the call by the same gates and budgets. The children of
@@ -199,7 +181,7 @@ class _Decision:
         request, settings = self.request, self.services.settings
         installed = installed_profiles(has_web_search=self.services.web_search is not None)
         return Situation(
-            policy_input=describe(request, settings, budget, control),
+            policy_input=collect_policy_input(request, settings, budget, control),
             settings=settings,
             installed_profiles=installed,
             # The search tools were just used successfully. The web search isn't tested: if it fails, the
@@ -213,105 +195,6 @@ class _Decision:
             free_slots=control.free,
             requested_profile=request.call.profile if request.call else None,
         )
-
-
-def describe(
-    delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
-) -> DelegationPolicyInput:
-    """Collect the facts that the delegation policy judges."""
-    request, limits = delegation_request.request, settings.subagents
-    # If no slot is free, report the maximum number of active sub-agents, so that the policy names that limit.
-    # If the queue is full, the policy names the queue limit instead.
-    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
-    departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
-    return DelegationPolicyInput(
-        request_id=request.run_id,
-        user_id=request.user.user_id,
-        thread_id=request.thread_id,
-        query=delegation_request.question,
-        query_intent=delegation_request.stored.plan.intent,
-        retrieval_stats=retrieval_stats(delegation_request.evidence),
-        doc_scope=doc_scope(delegation_request),
-        conversation_state=ConversationState(user_requested_deep_mode=request.deep),
-        runtime_budget=budget,
-        risk_flags=RiskFlags(
-            sensitive_domain=not departments.isdisjoint(limits.sensitive_department_names),
-            restricted_tools_only=limits.restricted_tools_only,
-            compliance_mode=limits.compliance_mode,
-        ),
-        system_health=SystemHealth(
-            degraded_mode=limits.degraded_mode,
-            subagent_queue_depth=control.waiting,
-            active_subagents=max(control.active, limits.max_active) if is_full else control.active,
-        ),
-    )
-
-
-def retrieval_stats(evidence: Evidence) -> RetrievalStats:
-    """Return statistics from which the policy judges the reliability of the evidence. Scores are clamped to
-    0..1, because rounding may exceed it.
-    """
-    if not evidence.hits:
-        listed = len(evidence.records)
-        exact = 1.0 if listed else 0.0
-        return RetrievalStats(
-            top_score=exact, score_spread=exact, candidate_count=listed, docs_hit_count=listed
-        )
-    scores = [min(max(hit.score, 0.0), 1.0) for hit in evidence.hits]
-    return RetrievalStats(
-        top_score=top_score(scores),
-        score_spread=score_spread(scores),
-        candidate_count=len(evidence.hits),
-        docs_hit_count=len({hit.doc_id for hit in evidence.hits}),
-    )
-
-
-def budget_of(
-    delegation_request: DelegationRequest, settings: Settings, child_tokens: int, now: datetime
-) -> RuntimeBudget:
-    """Return the total and the remaining budget of the question as of `now`.
-
-    Args:
-        child_tokens: tokens used by sub-agents of earlier steps.
-    """
-    began = delegation_request.began or delegation_request.request.created_at
-    elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
-    max_tokens = settings.budgets.max_total_tokens_per_request
-    return RuntimeBudget(
-        max_total_latency_ms=settings.budgets.max_total_latency_ms,
-        remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
-        max_total_tokens=max_tokens,
-        remaining_tokens=max_tokens
-        - max(delegation_request.tokens, planning_tokens(delegation_request.request) + child_tokens),
-        max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
-    )
-
-
-def planning_tokens(request: RunRequest) -> int:
-    """Estimate the tokens that planning the question has used, because some models report no usage."""
-    conversation = request.conversation
-    texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
-    return _PLANNING_TOKENS + sum(map(text_tokens, (request.question, conversation.summary, *texts)))
-
-
-async def used_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, int, float]:
-    """Return the number, total tokens and total cost in US dollars of the sub-agents that earlier steps
-    started.
-
-    A sub-agent that stored no state counts with its whole budget, because it may have used it.
-    """
-    if delegation_request.call is None:
-        return 0, 0, 0.0
-    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-        delegations = await delegations_of(journal)
-        children = await children_of(journal, delegations)
-    used = [
-        (state.tokens, state.cost_usd)
-        if (state := child.state).started_at
-        else (child.task.budget.max_child_tokens, child.task.budget.max_child_cost_usd)
-        for child in children
-    ]
-    return len(used), sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used)
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:

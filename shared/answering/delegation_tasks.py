@@ -7,7 +7,8 @@ Every other profile runs as a single sub-agent on all of its documents.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from shared.answering.delegated_documents import MOST_DOCUMENTS, DelegationRequest, task_documents
+from shared.answering.delegated_documents import MOST_DOCUMENTS, task_documents
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.policy_models import DelegationPolicyOutput
 from shared.answering.situation import Situation
 from shared.answering.subagent_models import SubagentStart, SubagentTask

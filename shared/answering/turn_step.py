@@ -17,8 +17,8 @@ from shared.answering.clarification_steps import (
     resumed_before,
     with_rights,
 )
-from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome, decide_delegation
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.delegation_results import Collected
 from shared.answering.models import Preparation, ScriptCallResult, Turn
 from shared.answering.script_calls import delegation_of, options_of_question, question_of, script_call

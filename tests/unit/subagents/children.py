@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from shared.answering.delegated_documents import DelegationRequest
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.delegation_results import Collected, collect
 from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentState
 from shared.retrieval.models import Hit

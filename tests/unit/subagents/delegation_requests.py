@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome, decide_delegation
+from shared.answering.delegation_request import DelegationRequest
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest

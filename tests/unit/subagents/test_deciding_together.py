@@ -9,7 +9,7 @@ import pytest
 
 from shared.answering.children import child_ids
 from shared.answering.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
-from shared.answering.delegated_documents import DelegationRequest
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.subagent_budget import CRASH_GRACE
 from shared.answering.subagent_models import SubagentEnd, SubagentState
 from shared.tools.delegate import DelegateParameters

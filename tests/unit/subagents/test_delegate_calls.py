@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.delegation_results import call_result, collect
 from shared.runs.run_files import RunFiles
 from shared.tools.delegate import Delegate, DelegateParameters

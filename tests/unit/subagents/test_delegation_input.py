@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from shared.answering.control import ControlView
-from shared.answering.delegated_documents import DelegationRequest, target_documents
-from shared.answering.delegation import describe, planning_tokens, retrieval_stats
+from shared.answering.delegated_documents import target_documents
+from shared.answering.delegation_input import collect_policy_input, planning_tokens, retrieval_stats
+from shared.answering.delegation_request import DelegationRequest
 from shared.answering.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
@@ -112,7 +113,7 @@ def test_documents_that_the_caller_chose_make_no_question_about_several() -> Non
 def policy_input_of(delegation_request: DelegationRequest, **settings: Any) -> DelegationPolicyInput:
     budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
     idle = ControlView(circuit_closed=True, active=0, waiting=0, free=1)
-    return describe(delegation_request, fake_settings(**settings), budget, idle)
+    return collect_policy_input(delegation_request, fake_settings(**settings), budget, idle)
 
 
 def test_the_policy_is_told_who_asks_what() -> None:

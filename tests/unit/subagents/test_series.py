@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shared.answering.delegated_documents import DelegationRequest
+from shared.answering.delegation_request import DelegationRequest
 from shared.platform.errors import CallTimeoutError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import Hit
