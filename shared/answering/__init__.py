@@ -6,9 +6,9 @@ step, by the rule of `attempts`: `prepare` plans and gathers evidence (`named_do
 answer. All turns are taken by `agent_turn`, and their calls made by `calls`; `answer_turn` writes an answer
 (`turn_question` is its input, and `script_calls` are its calls that the script performs), `report_turn` a
 report of findings. `profiles` describes every agent as data. `statements` splits a turn's answer into
-statements, `answer_writer` proves and streams them, and `draft` renders them. `policy` decides by rules over
-a `situation` whether sub-agents work on a question. `inline` runs the same script in one process, and `agent`
-exposes it as a Python API.
+statements, `answer_writer` proves and streams them, and `draft` renders them. `delegation` lets the `policy`
+decide by rules over a `situation` whether sub-agents work on a question. `inline` runs the same script in one
+process, and `agent` exposes it as a Python API.
 
 `budget` counts the tokens and the money of a step or a sub-agent. `metering` applies it to model calls, and
 `subagent_budget` divides it between the parts of a sub-agent's work.

@@ -16,7 +16,7 @@ from shared.platform.language_models.models import ModelUsage
 from shared.runs.events import DoneLine, ReservedLine, RunEvent
 
 # Conservative estimate: English text has about 4 characters per token, JSON and German about 3.
-CHARS_PER_TOKEN = 3
+LEAST_CHARS_PER_TOKEN = 3
 # More tokens than any run can use.
 NO_LIMIT = 10**12
 # Tokens that the message format adds to each message of a prompt.
@@ -151,7 +151,7 @@ class Budget:
 
 def max_tokens_of(texts: Iterable[str]) -> int:
     """Return an upper bound on the number of prompt tokens that messages with these texts take."""
-    return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
+    return sum(-(-len(text) // LEAST_CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
 
 
 def tokens_in(lines: Iterable[RunEvent]) -> int:

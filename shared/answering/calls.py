@@ -6,7 +6,7 @@ Each block is shown to the model once. Failures are results for the model.
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shared.answering.budget import CHARS_PER_TOKEN
+from shared.answering.budget import LEAST_CHARS_PER_TOKEN
 from shared.answering.passages import fitting_pages, web_results
 from shared.answering.profiles import CallRules
 from shared.evidence.models import TableResult
@@ -153,7 +153,7 @@ class CallMaker:
         for one in outcomes:
             text, fresh = render_result(one, shown_ids, records, self.max_chars)
             if self.rules.shows_web_text and (pages := web_pages(one)):
-                text = web_results(fitting_pages(pages, self.max_chars // CHARS_PER_TOKEN))
+                text = web_results(fitting_pages(pages, self.max_chars // LEAST_CHARS_PER_TOKEN))
             fresh += [hit for hit in one.evidence.figures if hit.block_id not in shown_ids]
             shown_ids |= {hit.block_id for hit in fresh}
             new += fresh

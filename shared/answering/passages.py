@@ -8,7 +8,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal
 
-from shared.answering.budget import CHARS_PER_TOKEN
+from shared.answering.budget import LEAST_CHARS_PER_TOKEN
 from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
 from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
@@ -46,7 +46,7 @@ def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
     The first hit is always included, truncated if necessary: a partial passage is better than none.
     """
-    room = tokens * CHARS_PER_TOKEN
+    room = tokens * LEAST_CHARS_PER_TOKEN
     fitting_hits: list[Hit] = []
     for hit in hits:
         size = _size(hit)
@@ -80,7 +80,7 @@ def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 def size_tokens(hits: Iterable[Hit]) -> int:
     """Estimate the number of prompt tokens that the hits take, including their markup."""
-    return sum(_size(hit) for hit in hits) // CHARS_PER_TOKEN
+    return sum(_size(hit) for hit in hits) // LEAST_CHARS_PER_TOKEN
 
 
 def task_message(
@@ -123,7 +123,7 @@ def web_results(pages: Iterable[WebHit]) -> str:
 
 def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
     """Return as many of the first pages as fit into `tokens`, each truncated to an equal share."""
-    room = tokens * CHARS_PER_TOKEN
+    room = tokens * LEAST_CHARS_PER_TOKEN
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)
     most = max(room // (each + _FRAME_CHARS), 1)
     return [page.model_copy(update={"text": page.text[:each]}) for page in pages[:most]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 
-from shared.answering.budget import CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
+from shared.answering.budget import LEAST_CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
 from shared.answering.findings import Material, is_whole, proved_report, read_partial, without_repeats
 from shared.answering.passages import by_document, fitting, fitting_pages, in_turns
 from shared.answering.subagent_budget import report_limits, report_passage_tokens
@@ -101,7 +101,7 @@ class _Report:
     @property
     def usage(self) -> ModelUsage:
         """Token usage as reported by the endpoint, or an estimate if it reported none."""
-        output_tokens = -(-self.chars // CHARS_PER_TOKEN)
+        output_tokens = -(-self.chars // LEAST_CHARS_PER_TOKEN)
         return self._usage or ModelUsage(input_tokens=self.prompt_tokens, output_tokens=output_tokens)
 
     async def stream(self, limits: CallLimits) -> None:

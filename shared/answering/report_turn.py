@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shared.answering.agent_turn import ModelCall
-from shared.answering.budget import CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
+from shared.answering.budget import LEAST_CHARS_PER_TOKEN, BudgetSpentError, max_tokens_of
 from shared.answering.calls import CallMaker, calls_left, planned_calls
 from shared.answering.opening import open_task
 from shared.answering.report_stream import write_report
@@ -162,7 +162,7 @@ def _maker(context: SubagentContext) -> CallMaker:
             SecuredIndex(services.documents_index, context.request.user, services.documents)
         ),
         describe_s=limit_s,
-        max_chars=max(room * CHARS_PER_TOKEN, _LEAST_CHARS),
+        max_chars=max(room * LEAST_CHARS_PER_TOKEN, _LEAST_CHARS),
         shown={hit.block_id for hit in state.hits},
         records=context.records,
     )
