@@ -216,6 +216,7 @@ def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
                 stored_name=table.stored_name,
                 title=table.title,
                 columns=tuple(column.name for column in table.columns),
+                kinds=tuple(column.kind for column in table.columns),
                 hidden=table.hidden_columns,
             ),
         )

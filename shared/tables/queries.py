@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from shared.platform.models import Model
-from shared.tables.models import Dialect
+from shared.tables.models import ColumnKind, Dialect
 
 MAX_SQL_CHARS = 4000
 MAX_FILES = 10  # the default limit of SQLite for attached files
@@ -26,6 +26,7 @@ class QueryTable(Model):
         name: name in SQL.
         stored_name: name in the SQLite file or database.
         title: title shown to users.
+        kinds: kinds of the columns, in the same order; empty if unknown.
         hidden: columns that `*` omits.
     """
 
@@ -33,6 +34,7 @@ class QueryTable(Model):
     stored_name: str
     title: str
     columns: tuple[str, ...]
+    kinds: tuple[ColumnKind, ...] = ()
     hidden: tuple[str, ...] = ()
 
 

@@ -82,6 +82,7 @@ class ReadableTable:
             stored_name=self.table.stored_name,
             title=self.table.title,
             columns=tuple(column.name for column in self.table.columns),
+            kinds=tuple(column.kind for column in self.table.columns),
             hidden=self.table.hidden_columns,
         )
 

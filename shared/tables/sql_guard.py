@@ -19,6 +19,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from shared.platform.errors import InvalidQueryError
 from shared.tables.models import Dialect
 from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
+from shared.tables.sql_kinds import check_kinds
 
 logging.getLogger("sqlglot").disabled = True  # sqlglot would log queries that it can't parse
 
@@ -157,6 +158,8 @@ def guard_query(
     _limit(tree)
     qualified = _qualify(tree, places, dialect)
     _check_growth(qualified)
+    if dialect == "sqlite":  # PostgreSQL checks types itself
+        check_kinds(qualified, {name: table for name, (_, table) in places.items()})
     _qualify_tables(qualified, places)
     return GuardedQuery(
         tree=tree,

@@ -190,3 +190,55 @@ def test_long_lists_of_columns_and_long_errors_are_cut_in_refusals() -> None:
     )
     message = refusal(f"SELECT region FROM sales WHERE {'c' * 250} = 1")
     assert len(message.partition("ambiguous: ")[2].partition(" Columns: ")[0]) == 200
+
+
+CONTRACTS = QueryTable(
+    name="contracts",
+    stored_name="t1",
+    title="Contracts",
+    columns=("name", "wert", "end", "months", "value"),
+    kinds=("text", "text", "date", "integer", "money"),
+    hidden=("_row", "value__raw"),
+)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT AVG(wert) FROM contracts",
+        "SELECT SUM(value__raw) FROM contracts",
+        "SELECT total(c.wert) FROM contracts c",
+        "SELECT MAX(wert) - MIN(wert) FROM contracts",
+        "SELECT SUM(CASE WHEN months > 1 THEN wert ELSE 0 END) FROM contracts",
+        "SELECT SUM(COALESCE(wert, 0)) FROM contracts",
+        "SELECT SUM(CAST(wert AS REAL)) FROM contracts",
+        "SELECT name FROM contracts WHERE wert < 5",
+        "SELECT name FROM contracts WHERE 5 > (wert)",
+        "SELECT name FROM contracts WHERE wert BETWEEN '1' AND '5'",
+        "WITH c AS (SELECT wert AS w FROM contracts) SELECT AVG(w) FROM c",
+        "SELECT AVG(w) FROM (SELECT value AS w FROM contracts UNION ALL SELECT wert FROM contracts)",
+        'SELECT "end" - months FROM contracts',
+        'SELECT name FROM contracts WHERE "end" < 2026',
+        "SELECT name FROM contracts WHERE \"end\" = '31.12.2026'",
+        "SELECT name FROM contracts WHERE value = 'on request'",
+        "SELECT name FROM contracts WHERE months IN ('3', 'many')",
+    ],
+)
+def test_text_and_dates_are_no_numbers(sql: str) -> None:
+    assert "The column" in refusal(sql, {"contracts": ("f0", CONTRACTS)})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT SUM(value), MIN(wert), MAX("end"), COUNT(name) FROM contracts WHERE wert = 5',
+        "SELECT name FROM contracts WHERE \"end\" >= '2026-01-01' AND wert < 'M' AND months = '3'",
+        'SELECT julianday("end") - 3, CAST(strftime(\'%Y\', "end") AS INTEGER) + 1 FROM contracts',
+        "SELECT value FROM contracts WHERE value <> '' AND value__raw = 'on request'",
+        "SELECT CAST(substr(wert, 1, 2) AS INTEGER) * months FROM contracts",
+        "SELECT SUM(name = 'A'), AVG(LENGTH(name)) FROM contracts",
+        "SELECT _row + 1 FROM contracts",
+    ],
+)
+def test_calculations_with_numbers_are_allowed(sql: str) -> None:
+    guard_query(sql, {"contracts": ("f0", CONTRACTS)})
