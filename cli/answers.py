@@ -12,13 +12,14 @@ from cli.terminal import Terminal, clean
 _BORDER = re.compile(r"(?<!\\)\|")
 # The API uses the page label "S." in all languages. A publisher's name or a document type may precede or
 # follow it.
-_PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
+_SOURCE_PLACES = re.compile(r"\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,900}\)")
+_PAGE = re.compile(r", S\. (\d{1,6})(?=[,;)])")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
 def with_page_labels(text: str) -> str:
     """Return the text of an answer or summary with English page labels in its sources."""
-    return _PAGE.sub(r"\1, p. \2", text)
+    return _SOURCE_PLACES.sub(lambda source: _PAGE.sub(r", p. \1", source[0]), text)
 
 
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
@@ -48,7 +49,9 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
         if cited.get("kind") == "web":
             mark = f"from outside, {mark} on a snapshot of {str(cited.get('fetched_at', ''))[:10]}"
         publisher = f", published by {cited['published_by']}" if cited.get("published_by") else ""
-        terminal.say(f"[{cited['n']}] {cited['filename']}{_page(cited)}{publisher} ({mark})", "bold")
+        sheets = dict.fromkeys(f"{sheet['filename']}{_page(sheet)}" for sheet in cited.get("tables") or ())
+        places = "; ".join(sheets) or f"{cited['filename']}{_page(cited)}"
+        terminal.say(f"[{cited['n']}] {places}{publisher} ({mark})", "bold")
         if is_computed:
             _print_calculation(terminal, cited)
         else:

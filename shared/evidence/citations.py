@@ -18,6 +18,7 @@ from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
 _QUOTED_ROWS = 20
+_MAX_PLACES = 3  # sources named in a marker; the citation lists all
 _CONTEXT_CHARS = 400  # about one paragraph before and after a quotation
 
 CITED_ID = "cited"
@@ -262,8 +263,9 @@ def marker(citation: Citation, *, names_publisher: bool = False) -> str:
 
     Other kinds are labelled: ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
     ` (Source: sales.xlsx, S. 1, computed)[4]`, ` (Source: example.org, web)[5]`. A moment of a recording is a
-    link: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. An unproved citation names its document only. With
-    `names_publisher`, the publisher's name follows the file name.
+    link: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. An unproved citation names its document only. A query
+    over several sheets names each: ` (Source: sales.xlsx, S. 1; sales.xlsx, S. 2, computed)[4]`. With
+    `names_publisher`, the publisher's name follows the first file name.
     """
     kind = ", web" if citation.kind == "web" else ""
     if citation.quote and not citation.verified:
@@ -272,17 +274,24 @@ def marker(citation: Citation, *, names_publisher: bool = False) -> str:
     if citation.start_seconds is not None:
         moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
     publisher = citation.published_by if names_publisher else None
-    place = source_place(citation.filename, citation.page_number, publisher)
-    return f" ({place}{moment}{kind})[{citation.n}]"
+    first, *others = citation.places
+    named = [source_place(*first, publisher), *(_place(*other) for other in others)]
+    if len(named) > _MAX_PLACES:
+        named[_MAX_PLACES:] = [f"{len(named) - _MAX_PLACES} more"]
+    return f" ({'; '.join(named)}{moment}{kind})[{citation.n}]"
 
 
 def source_place(filename: str, page_number: int | None, publisher: str | None = None) -> str:
     """Format the source of a citation: `Source: manual.pdf, S. 3`, or `Source: manual.pdf (Mara Ek), S. 3`
     with a publisher.
     """
+    return f"Source: {_place(filename, page_number, publisher)}"
+
+
+def _place(filename: str, page_number: int | None, publisher: str | None = None) -> str:
     page = f", S. {page_number}" if page_number is not None else ""
     name = markdown_name((publisher or "").translate(_NO_BRACKETS))
-    return f"Source: {markdown_name(filename)}{f' ({name})' if name else ''}{page}"
+    return f"{markdown_name(filename)}{f' ({name})' if name else ''}{page}"
 
 
 def _around(alignment: Alignment, text: str) -> str:

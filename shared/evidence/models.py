@@ -130,6 +130,12 @@ class Citation(Model):
     context: Omittable[str] = None
 
     @property
+    def places(self) -> tuple[tuple[str, int | None], ...]:
+        """File name and page number of each source: the sheets that a query read, or else the cited page."""
+        sheets = dict.fromkeys((table.filename, table.page_number) for table in self.tables or ())
+        return tuple(sheets) or ((self.filename, self.page_number),)
+
+    @property
     def doc_ids(self) -> tuple[str, ...]:
         """The ids of all documents that the citation depends on, without duplicates: the cited one and those
         of the queried tables.

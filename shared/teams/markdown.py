@@ -29,7 +29,8 @@ _DELIMITER = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BORDER = re.compile(r"(?<!\\)\|")
 _BREAK = re.compile(r"(?:(?<!\s)\s+)?<br ?/?>\s*", re.IGNORECASE)
 _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
-_PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
+_SOURCE_PLACES = re.compile(r"\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,900}\)")
+_PAGE = re.compile(r", S\. (\d{1,6})(?=[,;)])")
 _CITED = re.compile(r"\[\d{1,3}\]")
 
 
@@ -66,8 +67,11 @@ def _render(
     output: list[str] = []
     tables: list[list[_Row]] = []
     is_code = _code_lines(lines)
-    localised = r"\1, " + page_label.format(r"\2")
-    lines = [line if code else _PAGE.sub(localised, line) for line, code in zip(lines, is_code, strict=True)]
+    pages = ", " + page_label.format(r"\1")
+    lines = [
+        line if code else _SOURCE_PLACES.sub(lambda source: _PAGE.sub(pages, source[0]), line)
+        for line, code in zip(lines, is_code, strict=True)
+    ]
     at, in_list = 0, False
     while at < len(lines):
         line = lines[at]

@@ -260,7 +260,7 @@ def _before_code_span(text: str, end: int) -> int:
 
 
 def _citation(citation: Citation, language: Language, public_address: str | None) -> ShownCitation:
-    parts = [_page_of(citation.filename, citation.page_number, language)]
+    parts = ["; ".join(_page_of(*place, language) for place in citation.places)]
     if citation.start_seconds is not None:
         parts.append(clock_time(citation.start_seconds))
     if citation.kind == "table":

@@ -79,11 +79,13 @@ def test_calculated_numbers_are_printed_as_the_answer_writes_them() -> None:
         "quote": "| Region | Umsatz |\n| Nord\\|Ost | 12.345,5 |\n| Süd | 80 |",
         "sql": "SELECT 1",
         "sql_in_words": "Summe",
+        "tables": [{"filename": "sales.xlsx", "page_number": page} for page in (1, 2)],
     }
     _, text = printed(ScriptedApi([Event(9, "complete", {"answer": {**ANSWER, "citations": [cited]}})]))
     assert re.search(r"Nord\|Ost\s+12\.345,5\n", text)
     assert "12345.5" not in text
     assert "and 1 more" in text
+    assert "sales.xlsx, page 1; sales.xlsx, page 2" in text
 
 
 @pytest.mark.parametrize("state", ["restarted", "discarded"])

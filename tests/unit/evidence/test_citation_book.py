@@ -98,6 +98,20 @@ def test_citations_of_every_kind_are_numbered_in_order() -> None:
     ]
 
 
+def test_a_query_over_several_sheets_names_them_all() -> None:
+    tables = [
+        QueriedTable(table_id=f"t{n}", doc_id="d", filename=name, page_number=page, content_hash="h")
+        for n, (name, page) in enumerate([("a.xlsx", 1), ("a.xlsx", 2), ("a.xlsx", 1), ("b.csv", None)])
+    ]
+    book = CitationBook(())
+    citation, _ = book.compute(result(("North", 1), tables=tuple(tables)))
+    assert citation.places == (("a.xlsx", 1), ("a.xlsx", 2), ("b.csv", None))
+    assert book.marker(citation) == " (Source: a.xlsx, S. 1; a.xlsx, S. 2; b.csv, computed)[1]"
+    many = [table.model_copy(update={"page_number": page}) for page, table in enumerate(tables, start=4)]
+    citation, _ = book.compute(result(("North", 1), sql="SELECT 2", tables=tuple(many)))
+    assert book.marker(citation) == " (Source: a.xlsx, S. 4; a.xlsx, S. 5; a.xlsx, S. 6; 1 more, computed)[2]"
+
+
 def test_a_quotation_that_was_not_found_holds_one_number_until_it_is_repaired() -> None:
     book = CitationBook((PUMP, hit("b2", "other", "It is red.")))
     reservation = book.hold("manual", "It runs at 15.")

@@ -84,6 +84,7 @@ def prefixes_of(text: str) -> list[str]:
     [
         ("(Source: a.pdf, S. 4)[1]", "(Source: a.pdf, p. 4)[1]"),
         ("(Source: a.pdf, S. 4, figure)[1]", "(Source: a.pdf, p. 4, figure)[1]"),
+        ("(Source: a.xlsx, S. 4; b, S. 1, computed)[1]", "(Source: a.xlsx, p. 4; b, p. 1, computed)[1]"),
         ("(Source: a.pdf (Mara Ek), S. 4)[1]", "(Source: a.pdf (Mara Ek), p. 4)[1]"),
         ("(Source: a, S. 2.pdf, S. 4)[1]", "(Source: a, S. 2.pdf, p. 4)[1]"),
         ("See a.pdf, S. 4 (Source: a.md)[1]", "See a.pdf, S. 4 (Source: a.md)[1]"),

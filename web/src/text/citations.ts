@@ -3,7 +3,7 @@
 
 export type Piece = { text: string } | { n: number };
 
-const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
+const PLACE = /(?:\(Source: [^()\n]{1,900}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
 
 /** The text before the link to a moment, which the lexer emits as a separate link token. */
 export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;

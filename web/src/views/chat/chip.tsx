@@ -7,7 +7,17 @@ import { hideCard, showCard } from "./hover_card";
 
 export function placeOf(citation: Citation): string {
   if (citation.start_seconds !== null) return moment(citation.start_seconds);
-  return citation.page_number === null ? "" : t("page", { page: String(citation.page_number) });
+  return pageOf(citation.page_number);
+}
+
+function pageOf(page: number | null): string {
+  return page === null ? "" : t("page", { page: String(page) });
+}
+
+/** Returns the sheets, besides the cited one, that a query read, as file and page. */
+export function otherSheets(citation: Citation): string[] {
+  const sheets = (citation.tables ?? []).map((one) => [one.filename, pageOf(one.page_number)].filter(Boolean).join(", "));
+  return [...new Set(sheets)].slice(1);
 }
 
 /** Whether the source is an external web page, quoted from a stored copy. */
@@ -59,7 +69,7 @@ interface Props {
 export function Chip({ citation, runId, label }: Props) {
   const isOpen = runId !== "" && route.value.run === runId && route.value.cite === citation.n;
   const kind = isOutside(citation) ? " outside" : isProved(citation) ? "" : " unproved";
-  const name = [t("source", { n: String(citation.n) }), citation.filename, label, placeOf(citation)].filter(Boolean).join(", ");
+  const name = [t("source", { n: String(citation.n) }), citation.filename, label, placeOf(citation), ...otherSheets(citation)].filter(Boolean).join(", ");
   const show = (event: Event) => showCard({ citation, label, at: event.currentTarget as HTMLElement });
   return (
     <button

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Citation } from "../../api/types";
 import { Quote } from "../sources/quote";
-import { isProved, placeOf, proofOf } from "./chip";
+import { isProved, otherSheets, placeOf, proofOf } from "./chip";
 
 interface Card {
   citation: Citation;
@@ -48,6 +48,9 @@ export function HoverCard() {
         <bdi>{citation.filename}</bdi>
         <span>{[label, placeOf(citation)].filter(Boolean).join(", ")}</span>
       </div>
+      {otherSheets(citation).map((sheet) => (
+        <bdi key={sheet}>{sheet}</bdi>
+      ))}
       {citation.quote && (
         <blockquote>
           <Quote text={citation.quote} />

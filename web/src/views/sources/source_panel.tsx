@@ -9,7 +9,7 @@ import { citationsOfTurn, turns } from "../../stores/chat";
 import { useLabels } from "../../stores/namesakes";
 import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
-import { isDatabase, isOutside, isProved, kindOf, proofOf } from "../chat/chip";
+import { isDatabase, isOutside, isProved, kindOf, otherSheets, proofOf } from "../chat/chip";
 import { Elements, marked } from "./elements";
 import { Links, Origin, Pages } from "./page_links";
 import { PagePicture } from "./page_picture";
@@ -116,6 +116,9 @@ function Source({ run, citation, label }: { run: string; citation: Citation; lab
         {kindOf(citation) ? <span class="tag">{kindOf(citation)}</span> : <bdi>{citation.filename}</bdi>}{label && ` · ${label}`}{" "}
         {isOutside(citation) && <Origin url={citation.url} name={citation.url} />}
         {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
+        {otherSheets(citation).map((sheet) => (
+          <bdi key={sheet}> · {sheet}</bdi>
+        ))}
       </p>
       {citation.quote && (view || isDatabase(citation) || !citation.sql) && (
         <blockquote class="quote">
