@@ -21,7 +21,7 @@ from shared.access.models import UserContext
 from shared.access.security_filter import in_thread
 from shared.answering.clarification import reply_event_name
 from shared.answering.clarification_steps import answer_clarification
-from shared.answering.runs import Admit, begin_run, begun_log, close_dead_run, renew_run, view_run
+from shared.answering.runs import Admit, Arrival, begin_run, begun_log, close_dead_run, renew_run, view_run
 from shared.ingestion import fair_turns
 from shared.platform.errors import GroundworkError, TooManyRequestsError
 from shared.platform.instances import Instances
@@ -138,11 +138,9 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSli
             question.chat,
             user,
             services,
-            question.arrived_at,
+            Arrival(question.arrived_at, client_address(question.request), question.channel),
             run_id=run_id,
             admit=admit,
-            origin=client_address(question.request),
-            channel=question.channel,
         )
     except TooManyRequestsError:
         raise

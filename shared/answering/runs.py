@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
@@ -34,60 +35,44 @@ Admit = Callable[[], Awaitable[None]]
 """Admits a question, or raises."""
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """How a question reached the app.
+
+    Attributes:
+        at: time with zone; the run's time starts then. None = now.
+        origin: the client's IP address, or the channel, for the audit trail.
+        channel: the channel through which an agent is asked.
+    """
+
+    at: datetime | None = None
+    origin: str = ""
+    channel: Channel = "chat"
+
+
 async def begin_run(
     chat: ChatRequest,
     user: UserContext,
     services: AnsweringServices,
-    arrived_at: datetime | None = None,
+    arrival: Arrival = Arrival(),
     *,
     run_id: str | None = None,
     admit: Admit | None = None,
-    origin: str = "",
-    channel: Channel = "chat",
 ) -> RunRequest:
     """Store a question, its run and the run's first event. The caller then starts the orchestration.
 
     The question is added to the thread with the given id; without an id it starts a new thread.
 
     Args:
-        arrived_at: when the question arrived, with zone; the run's time starts then. None = now.
         run_id: id of a run that may exist in part; only missing parts are then created. None = a
             new run.
-        origin: the client's IP address, or the channel, for the audit trail.
-        channel: the channel through which an agent is asked.
         admit: awaited concurrently with invisible writes and before visible ones; raises to refuse.
 
     Raises:
         PayloadTooLargeError: the question is longer than `max_question_chars`.
         NotFoundError: the user has no such thread, or may not ask such an agent.
     """
-    limit = services.settings.answering.max_question_chars
-    if len(chat.question) > limit:
-        raise PayloadTooLargeError(
-            f"The question has {len(chat.question)} characters; the limit is {limit}.",
-            "Shorten the question, or upload the text as a document and ask about it.",
-        )
-    owner_id, key = user.user_id, services.settings.identity.owner_id_key
-    run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
-    agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
-    thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
-    reader = agent.restrict_user(user) if agent else user
-    if channel == "chat":  # only chat clients can attach files to a thread
-        reader = in_thread(reader, thread_id)  # `open_turn` checks that the user owns it
-    request = RunRequest(
-        run_id=run_id,
-        thread_id=thread_id,
-        user=reader,
-        agent=agent,
-        question=chat.question,
-        project_id=chat.project_id,
-        doc_ids=chat.doc_ids,
-        deep=chat.deep,
-        timezone=chat.timezone or services.settings.answering.default_timezone,
-        created_at=arrived_at or datetime.now(UTC),
-        origin=origin,
-        replaces=chat.replaces,
-    )
+    request = _new_request(chat, user, services.settings, arrival, run_id)
     note_fields(run_id=request.run_id, thread_id=request.thread_id)
     turn = await _open(request, services, admit, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
@@ -99,6 +84,44 @@ async def begin_run(
     # Create the record last, so that every run with a record has a journal and can be closed.
     await _create(request, turn.number, services.runs)
     return request
+
+
+def _new_request(
+    chat: ChatRequest, user: UserContext, settings: Settings, arrival: Arrival, run_id: str | None
+) -> RunRequest:
+    """Return the request of a run, with the permissions that the user has in its thread and with its agent.
+
+    Raises:
+        PayloadTooLargeError: the question is longer than `max_question_chars`.
+        NotFoundError: the user may not ask such an agent.
+    """
+    limit = settings.answering.max_question_chars
+    if len(chat.question) > limit:
+        raise PayloadTooLargeError(
+            f"The question has {len(chat.question)} characters; the limit is {limit}.",
+            "Shorten the question, or upload the text as a document and ask about it.",
+        )
+    owner_id, key = user.user_id, settings.identity.owner_id_key
+    run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
+    agent = agent_for(chat.agent, user, settings, arrival.channel) if chat.agent else None
+    thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
+    reader = agent.restrict_user(user) if agent else user
+    if arrival.channel == "chat":  # only chat clients can attach files to a thread
+        reader = in_thread(reader, thread_id)  # `open_turn` checks that the user owns it
+    return RunRequest(
+        run_id=run_id,
+        thread_id=thread_id,
+        user=reader,
+        agent=agent,
+        question=chat.question,
+        project_id=chat.project_id,
+        doc_ids=chat.doc_ids,
+        deep=chat.deep,
+        timezone=chat.timezone or settings.answering.default_timezone,
+        created_at=arrival.at or datetime.now(UTC),
+        origin=arrival.origin,
+        replaces=chat.replaces,
+    )
 
 
 async def renew_run(

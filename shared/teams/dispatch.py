@@ -11,7 +11,7 @@ from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for, asked_agent
 from shared.answering.clarification import reply_event_name
 from shared.answering.clarification_steps import answer_clarification, pending_clarification
-from shared.answering.runs import begin_run, thread_of_run, view_run
+from shared.answering.runs import Arrival, begin_run, thread_of_run, view_run
 from shared.conversations.memory import forget_all
 from shared.conversations.threads import delete_thread, new_thread
 from shared.evidence.untrusted_text import markdown_text
@@ -257,12 +257,13 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
     thread_id = turn.thread_id or own
     agent, text = asked_agent(incoming.message.text, user, services.settings)
     question = ChatRequest(question=text, doc_ids=doc_ids, agent=agent)
+    arrival = Arrival(origin=incoming.conversation.channel)
     if thread_id == own:
-        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
+        await begin_run(question, user, services, arrival, run_id=run_id)
         return
     question = question.model_copy(update={"thread_id": thread_id})
     try:
-        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
+        await begin_run(question, user, services, arrival, run_id=run_id)
     except NotFoundError:
         # The thread was deleted, or the run of the previous question has not created it yet.
         try:
@@ -270,7 +271,7 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
         except NotFoundError:
             await incoming.remember(lambda now: {"thread_id": own})
             question = question.model_copy(update={"thread_id": None})
-        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
+        await begin_run(question, user, services, arrival, run_id=run_id)
 
 
 def _place(incoming: IncomingMessage, *, without_groups: bool) -> ReplyPlace:

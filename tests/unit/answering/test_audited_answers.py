@@ -8,7 +8,7 @@ import pytest
 from shared.access.audit_trail import AuditFilter, AuditTrail
 from shared.access.models import AuditEntry
 from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.runs import Arrival, begin_run, close_dead_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DependencyError
@@ -28,7 +28,7 @@ QUESTION = "At what pressure does the pump run?"
 
 
 async def answered(services: Services) -> RunRequest:
-    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, origin="192.0.2.1")
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, Arrival(origin="192.0.2.1"))
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
     assert record is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import Arrival, begin_run, view_run
 from shared.platform.errors import DependencyError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.runs.events import RunEvent
@@ -45,7 +45,7 @@ async def run_question(
 ) -> tuple[RunView, list[RunEvent]]:
     """Run a question that arrived `late_s` seconds ago, and return the run and its events."""
     arrived_at = datetime.now(UTC) - timedelta(seconds=late_s)
-    request = await begin_run(ChatRequest(question=question), ANNA, services, arrived_at)
+    request = await begin_run(ChatRequest(question=question), ANNA, services, Arrival(arrived_at))
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     return view, events_of(services, request.run_id)

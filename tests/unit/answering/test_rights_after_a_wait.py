@@ -9,7 +9,7 @@ from shared.access.models import UserContext
 from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import Arrival, begin_run, view_run
 from shared.answering.script import StepResults
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.documents.state import Rights
@@ -56,7 +56,7 @@ async def by_group_alone(services: Services) -> Services:
 async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, StepResults]:
     """Return a run that waits for a reply and was started `asked_before` ago."""
     asked_at = datetime.now(UTC) - asked_before
-    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, asked_at)
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, Arrival(asked_at))
     state = await run_to_end(request.run_id, services)
     assert waits(state)
     return request.run_id, state

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import Arrival, begin_run, view_run
 from shared.answering.steps import Prepare, StepFailed, StepInput
 from shared.platform.errors import CallTimeoutError, DependencyError
 from shared.platform.language_models.models import CallLimits, ModelTurn
@@ -171,7 +171,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
 async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
     services = await corpus_services()
     arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # the time lost to a cold start
-    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, Arrival(arrived_at))
     assert request.created_at == arrived_at
     assert (await owned_run(request.run_id, ANNA, services.runs)).created_at == arrived_at
     assert (

@@ -14,7 +14,7 @@ from functions.ingest import start_ingestions
 from shared.answering.inline import run_to_end
 from shared.answering.models import Preparation
 from shared.answering.provenance import stored_provenance
-from shared.answering.runs import begin_run
+from shared.answering.runs import Arrival, begin_run
 from shared.conversations.files import MAX_FILES_AT_ONCE, expire_files
 from shared.conversations.models import EraseTask
 from shared.documents.state import DocumentState
@@ -237,7 +237,9 @@ async def test_runs_of_its_thread_use_a_file_and_no_other_run_does(
     for elsewhere in (None, other):
         assert doc_id not in await evidence_of(services, await ask(services, elsewhere))
     with pytest.raises(ConflictError):  # as from a client that uses another channel
-        await begin_run(ChatRequest(question="Which?", thread_id=thread_id), ANNA, services, channel="mcp")
+        await begin_run(
+            ChatRequest(question="Which?", thread_id=thread_id), ANNA, services, Arrival(channel="mcp")
+        )
 
 
 async def test_its_answers_are_neither_remembered_nor_shared_nor_branched(
@@ -437,7 +439,7 @@ async def test_after_20_seconds_the_answer_names_the_file_that_it_lacks(
     await add(anna, thread_id)
     long_ago = datetime.now(UTC) - timedelta(seconds=21)
     request = await begin_run(
-        ChatRequest(question="What pressure?", thread_id=thread_id), ANNA, services, long_ago
+        ChatRequest(question="What pressure?", thread_id=thread_id), ANNA, services, Arrival(long_ago)
     )
     await run_to_end(request.run_id, services)
     run = (await anna.get(f"/runs/{request.run_id}")).json()

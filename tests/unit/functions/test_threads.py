@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from shared.answering.inline import run_to_end
 from shared.answering.retention import purge_old_runs
 from shared.answering.run_end import cancel_run
-from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.runs import Arrival, begin_run, close_dead_run
 from shared.conversations.memory import MemorySearch
 from shared.conversations.thread_store import ThreadStore
 from shared.runs.models import ChatRequest
@@ -313,6 +313,6 @@ async def test_run_that_cannot_be_active_any_more_is_not_shown(
     anna: httpx.AsyncClient, services: Services
 ) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=5)
-    await begin_run(ChatRequest(question=QUESTION), ANNA, services, long_ago)
+    await begin_run(ChatRequest(question=QUESTION), ANNA, services, Arrival(long_ago))
     (listed,) = (await anna.get("/threads")).json()["threads"]
     assert listed["active_run"] is None
