@@ -35,17 +35,23 @@ def continues_header(header: Sequence[str], row: Sequence[str], row_count: int) 
     pairs = list(zip_longest(header, row, fillvalue=""))
     gaps = [below for above, below in pairs if not above.strip()]
     inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
-    return is_open and inner and not any(map(_is_amount, row))
+    return is_open and inner and not has_amounts(row)
+
+
+def has_amounts(row: Sequence[str]) -> bool:
+    """Return whether a row contains numbers other than years."""
+    return any(map(_is_amount, row))
 
 
 def join_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
     """Return one label per column for a spreadsheet's header of two lines. A merged cell's text is repeated
-    for each column below it.
+    for each column below it, but not in the label of a column that is merged over both lines.
     """
     labels, above = [], ""
     for upper, lower in zip_longest(header, below, fillvalue=""):
         above = upper.strip() or (above if lower.strip() else "")
-        labels.append(" ".join(filter(None, (above, lower.strip()))))
+        is_same = f" {above}".endswith(f" {lower.strip()}")
+        labels.append(above if is_same else " ".join(filter(None, (above, lower.strip()))))
     return labels
 
 

@@ -105,7 +105,8 @@ def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterat
 class Repeats:
     """Counter that limits how much text the merged cells of one document may repeat."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_chars: int = _MAX_REPEATED_CHARS) -> None:
+        self._max_chars = max_chars
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
@@ -115,7 +116,7 @@ class Repeats:
             BadDocumentError: the repeated text of the document exceeds the limit.
         """
         self._chars += (len(text) + _CELL_CHARS) * (times - 1)
-        if self._chars > _MAX_REPEATED_CHARS:
+        if self._chars > self._max_chars:
             raise BadDocumentError(
                 "The merged cells in the tables repeat too much text.",
                 "Undo merged cells, or split the file.",

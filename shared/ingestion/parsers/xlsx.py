@@ -19,8 +19,9 @@ from openpyxl import Workbook, load_workbook
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
-from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.tables import Repeats, table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
+from shared.ingestion.parsers.xlsx_merges import MergedRows, vertical_merges
 from shared.platform.errors import BadDocumentError
 from shared.tables.headers import continues_header, join_header
 from shared.tables.loader import TableFile
@@ -30,6 +31,8 @@ _LINES_PER_PARAGRAPH = 50
 # Maximum number of cells to visit, which takes about 10 s. Half as many filled cells reach the limit of
 # blocks.
 _MAX_PLACES = 5_000_000
+# Maximum number of characters that merged cells may repeat, as in 500,000 rows with a label of 17 characters.
+_MAX_REPEATED_CHARS = 10_000_000
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
@@ -93,16 +96,21 @@ class _Places:
 
     def __init__(self) -> None:
         self._count = 0
+        self._repeats = Repeats(_MAX_REPEATED_CHARS)
 
     def rows(self, sheet: Any) -> Iterator[list[str]]:
-        """Yield the rows of a sheet as cell texts.
+        """Yield the rows of a sheet as cell texts. Cells merged over several rows repeat their text.
 
         Raises:
-            BadDocumentError: the workbook has too many cell positions.
+            BadDocumentError: the workbook has too many cell positions or merged cells.
         """
         # Ignore the declared dimensions of a sheet, which are often wrong.
         sheet.reset_dimensions()
-        for row in sheet.iter_rows():
+        with (
+            sheet._get_source() as source
+        ):  # the only way to a sheet's XML; openpyxl ignores merged cells here
+            merged = MergedRows(vertical_merges(source), self._repeats)
+        for number, row in enumerate(sheet.iter_rows(), start=1):
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
                 raise BadDocumentError(
@@ -111,9 +119,10 @@ class _Places:
                     "Delete cells far to the right or far below, or split the file.",
                     failure="too_large",
                 )
-            yield [
+            texts = [
                 cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row
             ]
+            yield merged.complete(number, texts)
 
 
 def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:

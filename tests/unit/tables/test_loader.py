@@ -372,3 +372,23 @@ def test_a_large_table_that_cannot_be_kept_is_refused(
     monkeypatch.setattr(loader, "MAX_TABLE_CHARS", 5_000)
     with pytest.raises(BadDocumentError, match="more than 5,000 characters"):
         loaded(csv_file(tmp_path, "Number,Words\n" + "1,some words\n" * 1_000), tmp_path / "out")
+
+
+def test_rows_under_a_merged_label_are_added_up_by_it(tmp_path: Path) -> None:
+    book = Workbook()
+    sheet = book.worksheets[0]
+    rows = [
+        ["Area", "Project", "Budget"],
+        ["IT", "Portal", 420],
+        [None, "Data lake", 260],
+        [None, "Phones", 90],
+    ]
+    for row in [*rows, ["Subtotal IT", None, 770], ["Plant", "Line", 1850], [None, "Roof", 340]]:
+        sheet.append(row)
+    sheet.merge_cells("A2:A4")
+    sheet.merge_cells("A6:A7")
+    book.save(tmp_path / "book.xlsx")
+    only(tmp_path / "book.xlsx", tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
+        sums = connection.execute("SELECT area, SUM(budget) FROM t1 GROUP BY 1").fetchall()
+    assert sums == [("IT", 770), ("Plant", 2190)]
