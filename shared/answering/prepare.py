@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from shared.answering.clarification import clarifying_question
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
 from shared.answering.document_references import not_in_evidence
+from shared.answering.found_documents import DESCRIBING_S
 from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
 from shared.answering.named_documents import resolve_documents, with_every
 from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
 from shared.answering.question_files import NO_FILES, files_in_question
-from shared.answering.question_search import DESCRIBING_S, QuestionSearch
+from shared.answering.question_search import QuestionSearch
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     AnswerWritten,

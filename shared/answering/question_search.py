@@ -4,13 +4,14 @@ pages of the passages.
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from shared.answering.document_references import MAX_READ
+from shared.answering.found_documents import DESCRIBING_S, FoundDocuments
 from shared.answering.named_documents import own_files
 from shared.evidence.messages import ENGLISH, messages_in
 from shared.platform.concurrency import run_together
-from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.platform.errors import GroundworkError
 from shared.platform.settings_groups.answers import AnsweringSettings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
@@ -50,8 +51,6 @@ _MAX_FIGURES = 4
 # Minimum score of a figure, as a share of the best block's score. Unrelated figures score far less. Not
 # measured.
 _NEAR_BEST = 0.5
-# Time limit of a search by document ids, which takes 10 ms.
-DESCRIBING_S = 2.0
 
 
 class QuestionSearch:
@@ -68,13 +67,10 @@ class QuestionSearch:
     ) -> None:
         self._request = request
         self._blocks = blocks
-        self._documents = documents
         self._whole = whole
+        self._found_documents = FoundDocuments(documents, whole)
         self._filters = caller_limits(request)
         self._words = ENGLISH
-        self._records: dict[str, DocumentRecord] = {}
-        self._unique_names: set[str] = set()
-        self._ids_of_short: dict[str, set[str]] = {}
         self._headings: set[str] = set()
         self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
         # If the plan rewrites the question, nothing awaits this task. Retrieve its exception, so that asyncio
@@ -92,6 +88,7 @@ class QuestionSearch:
         Documents that the plan names or the caller chose are included whole if they are short enough. The
         same applies to versions of one document, since the beginning of one states which version is in force.
         """
+        self._words = messages_in(stored.plan.language)
         own = tuple(one for one in own_files(self._request, stored) if one not in stored.doc_ids)
         evidence, from_files = await run_together(
             self._best(stored, settings.answer_blocks), self._of_files(stored, own[:MAX_READ])
@@ -120,7 +117,7 @@ class QuestionSearch:
             return None
         within, _ = await run_together(
             self._rank_named(stored.model_copy(update={"doc_ids": doc_ids})),
-            self._describe(dict.fromkeys(doc_ids, "")),
+            self._found_documents.describe(dict.fromkeys(doc_ids, "")),
         )
         hits = await self._best_of_each(within, _BLOCKS_OF_FILES)
         return self._described(hits, [ranking for rankings in within for ranking in rankings])
@@ -148,11 +145,10 @@ class QuestionSearch:
         return [hit for hit in blocks if hit.block_id not in block_ids]
 
     async def _best(self, stored: StoredPlan, top_k: int) -> Evidence:
-        self._words = messages_in(stored.plan.language)
         if not stored.doc_ids:
             return await self._evidence(await self._anywhere(stored.plan), top_k)
         within, _ = await run_together(
-            self._rank_named(stored), self._describe(dict.fromkeys(stored.doc_ids, ""))
+            self._rank_named(stored), self._found_documents.describe(dict.fromkeys(stored.doc_ids, ""))
         )
         hits = await self._best_of_each(within, top_k)
         empty = self._without_text(stored.doc_ids, within)
@@ -174,7 +170,8 @@ class QuestionSearch:
         documents.
         """
         references = {reference.strip().casefold() for reference in stored.plan.document_references}
-        filenames = {self._records[one].filename.casefold() for one in stored.doc_ids if one in self._records}
+        records = self._found_documents.records
+        filenames = {records[one].filename.casefold() for one in stored.doc_ids if one in records}
         return bool(filenames) and filenames <= references
 
     def _without_text(
@@ -190,7 +187,8 @@ class QuestionSearch:
             for doc_id, rankings in zip(doc_ids, within, strict=True)
             if not any(ranking.hits for ranking in rankings)
         ]
-        return tuple(self._records[doc_id] for doc_id in dict.fromkeys(empty) if doc_id in self._records)
+        records = self._found_documents.records
+        return tuple(records[doc_id] for doc_id in dict.fromkeys(empty) if doc_id in records)
 
     async def _anywhere(self, plan: QuestionPlan) -> list[Ranking]:
         queries = phrasings(plan)
@@ -222,35 +220,11 @@ class QuestionSearch:
     async def _without_headings(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """Return the best `top_k` blocks of merged rankings, leaving out blocks that are only headings."""
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
-        await self._describe({hit.doc_id: hit.filename for hit in hits})
-        titles = {doc_id: record.title for doc_id, record in self._records.items()}
+        await self._found_documents.describe({hit.doc_id: hit.filename for hit in hits})
+        titles = {doc_id: record.title for doc_id, record in self._found_documents.records.items()}
         headings = {hit.block_id for hit in hits if hit.is_heading(titles.get(hit.doc_id, ""))}
         self._headings |= headings
         return [hit for hit in hits if hit.block_id not in headings][:top_k]
-
-    async def _describe(self, filenames: Mapping[str, str]) -> None:
-        """Look up the records of documents, which file names are unique, and which documents are short. A
-        timeout is only logged.
-
-        Args:
-            filenames: file names by document; empty if not yet known.
-        """
-        unknown = {doc_id: name for doc_id, name in filenames.items() if doc_id not in self._records}
-        if not unknown:
-            return
-        try:
-            async with asyncio.timeout(DESCRIBING_S):
-                (records, unique), short = await run_together(
-                    self._documents.get_with_namesakes(
-                        sorted(unknown), sorted(filter(None, set(unknown.values())))
-                    ),
-                    self._whole.ids_of_short(sorted(unknown)),
-                )
-                self._records |= records
-                self._unique_names |= unique
-                self._ids_of_short |= short
-        except (TimeoutError, CallTimeoutError):
-            get_logger().warning("documents.metadata_late", error_type=CallTimeoutError.code)
 
     async def _evidence(self, rankings: Sequence[Ranking], top_k: int) -> Evidence:
         return self._described(await self._without_headings(rankings, top_k), rankings)
@@ -260,13 +234,16 @@ class QuestionSearch:
     ) -> Evidence:
         doc_ids = {hit.doc_id: None for hit in hits}
         figures = _page_figures(hits, rankings)
-        shown_ids = {hit.block_id for hit in (*hits, *figures)} | self._headings
+        documents, shown_ids = (
+            self._found_documents,
+            {hit.block_id for hit in (*hits, *figures)} | self._headings,
+        )
         return Evidence(
             hits=tuple(hits),
-            whole=tuple(doc_id for doc_id in doc_ids if self._ids_of_short.get(doc_id, {""}) <= shown_ids),
+            whole=tuple(doc_id for doc_id in doc_ids if documents.is_whole(doc_id, shown_ids)),
             figures=figures,
-            records=tuple(record for doc_id, record in self._records.items() if doc_id in doc_ids),
-            unique_names=tuple(sorted(self._unique_names)),
+            records=tuple(record for doc_id, record in documents.records.items() if doc_id in doc_ids),
+            unique_names=tuple(sorted(documents.unique_names)),
             narrowed=narrowed,
             warnings=self._warnings,
         )
