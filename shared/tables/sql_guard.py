@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import sqlglot
 from sqlglot import exp
@@ -57,6 +58,10 @@ FUNCTION_NAMES = frozenset(
         "substring", "sum", "time", "total", "trim", "unixepoch", "upper", "current_date",
     }
 )  # fmt: skip
+# Position of the first modifier among the arguments of a date function.
+_FIRST_MODIFIER = {"date": 1, "datetime": 1, "julianday": 1, "time": 1, "unixepoch": 1, "strftime": 2}
+_MONTHS = re.compile(r"\s*[+-]?[\d.]+(?:\s+(?:month|year)s?\b|-\d\d-\d\d)", re.IGNORECASE)
+_ROUNDINGS = ("floor", "ceiling")
 # The same for PostgreSQL. That excludes `repeat`, `lpad`, `string_agg`, `generate_series`, regular
 # expressions, and functions that read files, settings, the catalog or other queries.
 _POSTGRES_FUNCTIONS = frozenset({
@@ -156,6 +161,9 @@ def guard_query(
     places = {name.casefold(): place for name, place in tables.items()}
     _check_tables(tree, places)
     _limit(tree)
+    if dialect == "sqlite":
+        for date_call in tree.find_all(exp.Anonymous):
+            _end_in_month(date_call)
     qualified = _qualify(tree, places, dialect)
     _check_growth(qualified)
     if dialect == "sqlite":  # PostgreSQL checks types itself
@@ -274,6 +282,25 @@ def _limit(tree: exp.Query) -> None:
     if not isinstance(count, exp.Literal) or not count.name.isdigit():
         raise _invalid_query("LIMIT must be a number.", f"At most {MAX_ROWS:,} rows are fetched.")
     limit.set("expression", exp.Literal.number(min(int(count.name), MAX_ROWS + 1)))
+
+
+def _end_in_month(call: exp.Anonymous) -> None:
+    """Add 'floor' to each modifier of a date function that may add months or years.
+
+    SQLite would otherwise carry days that a month doesn't have into the next one: 31 May less three months
+    would be 3 March.
+    """
+    first = _FIRST_MODIFIER.get(call.name.casefold())
+    if first is None:
+        return
+    completed = list(call.expressions[:first])
+    modifiers = call.expressions[first:]
+    for modifier, following in zip_longest(modifiers, modifiers[1:]):
+        completed.append(modifier)
+        is_fixed = isinstance(modifier, exp.Literal) and not _MONTHS.match(modifier.name)
+        if not is_fixed and not (isinstance(following, exp.Literal) and following.name in _ROUNDINGS):
+            completed.append(exp.Literal.string("floor"))
+    call.set("expressions", completed)
 
 
 def _qualify(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:

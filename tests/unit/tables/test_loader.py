@@ -377,7 +377,7 @@ def test_a_large_table_that_cannot_be_kept_is_refused(
 def test_rows_under_a_merged_label_are_added_up_by_it(tmp_path: Path) -> None:
     book = Workbook()
     sheet = book.worksheets[0]
-    rows = [
+    rows: list[list[Any]] = [
         ["Area", "Project", "Budget"],
         ["IT", "Portal", 420],
         [None, "Data lake", 260],

@@ -207,3 +207,23 @@ async def test_a_query_runs_in_the_worker_process(files: tuple[QueryFile, ...], 
     reply = QueryReply.model_validate_json(target.read_bytes())
     assert reply.result is not None
     assert reply.result.rows == ((MAX_ROWS + 4,),)
+
+
+@pytest.mark.parametrize(
+    ("expression", "date"),
+    [
+        ("date('2026-05-31', '-3 months')", "2026-02-28"),
+        ("date('2026-05-31', '-' || (target - 97) || ' months')", "2026-02-28"),
+        ("date('2024-02-29', '+1 year')", "2025-02-28"),
+        ("date('2026-01-31', '+1 month', 'start of month', '+1 day')", "2026-02-02"),
+        ("date('2026-05-31', '-0000-03-00')", "2026-02-28"),
+        ("date('2026-05-31', '-3 months', 'ceiling')", "2026-03-03"),
+        ("date('2026-05-31', '-3 months', 'floor')", "2026-02-28"),
+        ("date('2026-05-15', '-3 months', '-1 day')", "2026-02-14"),
+        ("strftime('%m-%d', '2026-12-31', '-3 months')", "09-30"),
+    ],
+)
+def test_months_end_with_their_last_day(files: tuple[QueryFile, ...], expression: str, date: str) -> None:
+    result = run_query(f"SELECT {expression} FROM plan LIMIT 1", files)
+    assert result.rows == ((date,),)
+    assert run_query(result.sql, files).sql == result.sql  # so that its proof can run it again
