@@ -180,8 +180,8 @@ class CitationBook:
         """Yield the texts of the cited document or page that belong to the evidence, with its metadata."""
         for hit in self.hits:
             if hit.doc_id == citation.doc_id:
-                page_number = "" if hit.page_number is None else str(hit.page_number)
-                yield from (hit.filename, page_number, hit.heading_path, hit.content, hit.image_caption or "")
+                yield from (hit.filename, hit.heading_path, hit.content, hit.image_caption or "")
+                yield str(hit.page_number or "")
         if record := self.records.get(citation.doc_id):
             yield metadata_text(record)
         for page in self.pages:

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
+from tests.e2e.stack_client import client_of
 from tests.e2e.web.browser import opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -90,7 +91,13 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
         page.reload()
         page.set_input_files("input[type=file] >> nth=0", file)
         row = page.locator(".uploads > ul > li")
-        expect(row).to_contain_text("It is already in this folder. It is shared with Ben")
+        shared = "It is already in this folder. It is shared with Ben"
+        expect(row).to_contain_text(shared)
+        listed = page.locator("table.documents tbody tr", has_text="kappa valve.md")
+        for document_type in ("blueprint", "sketch"):  # the second is listed only after an event
+            _correct_type(stack, "kappa valve.md", document_type)
+            expect(listed).to_contain_text(document_type)
+        expect(row).to_contain_text(shared)  # the event has no access list
         assert watched.axe() == []
         row.get_by_role("button", name="Keep both").click()
         expect(summary).to_have_text("1 of 1 ready")
@@ -105,6 +112,13 @@ def test_a_file_that_would_replace_a_shared_document_asks_first(
     assert readers_by_filename["kappa valve.md"] == readers
     assert len(readers_by_filename["kappa valve (2).md"]) == 1
     _delete_all(stack, set(readers_by_filename))
+
+
+def _correct_type(stack: LocalStack, filename: str, document_type: str) -> None:
+    with client_of(stack, ANNA) as anna:
+        listed = anna.get("/documents", params={"limit": 100}).json()["documents"]
+        doc_id = next(document["doc_id"] for document in listed if document["filename"] == filename)
+        anna.patch(f"/documents/{doc_id}", json={"document_type": document_type}).raise_for_status()
 
 
 @pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.nightly)])

@@ -183,7 +183,9 @@ export function forget(docId: string): void {
 }
 
 export function update(changed: DocumentView): void {
-  latest.value = { ...latest.value, [changed.doc_id]: changed };
+  // Events lack details that responses contain, such as the access list.
+  const known = { ...latest.value[changed.doc_id], ...present(changed) } as DocumentView;
+  latest.value = { ...latest.value, [changed.doc_id]: known };
   const before = documents.value.find((document) => document.doc_id === changed.doc_id);
   if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(changed) } : one));
   else if (changed.status !== "ready") documents.value = [changed, ...documents.value];
