@@ -28,7 +28,7 @@ from shared.answering.summary_findings import (
     without_repeats,
 )
 from shared.answering.summary_limits import SummaryTime
-from shared.answering.summary_model import Narrative, SummaryModel, reduce_findings
+from shared.answering.summary_model import SummaryModel, reduce_findings
 from shared.answering.summary_models import (
     DocumentPlaces,
     DocumentResult,
@@ -37,7 +37,7 @@ from shared.answering.summary_models import (
     SummaryOutcome,
     SummaryStale,
 )
-from shared.answering.summary_result import not_found_warning, summary_result
+from shared.answering.summary_result import Narrative, not_found_warning, summary_result
 from shared.evidence.messages import messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DependencyError, DocumentNotFoundError, NotFoundError
@@ -87,15 +87,10 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
     time = SummaryTime.of(services.settings.summaries, request.created_at, journal.events)
     model = SummaryModel(services.chat_model, order_of(request), services.settings, time.deadline)
     narrative = await _merge_results(used, model, services)
-    failed = f"The documents' findings were not merged: the model failed ({narrative.error_type})."
     result = summary_result(
         documents,
-        narrative.findings,
-        narrative.statements,
-        key_places=narrative.key_places,
-        metrics=[metric for document in used for metric in document.metrics],
-        tags=narrative.tags,
-        warnings=[failed] if narrative.error_type else [],
+        narrative,
+        [metric for document in used for metric in document.metrics],
         messages=messages_in(order_of(request).language or (used[0].language if used else "")),
     )
     error = error_type = None

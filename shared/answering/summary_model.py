@@ -5,7 +5,6 @@ findings are shown without a narrative.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -20,9 +19,9 @@ from shared.answering.summary_models import (
     Finding,
     FindingChoice,
     MergedSummary,
-    Statement,
     WindowSummary,
 )
+from shared.answering.summary_result import Narrative
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, DependencyError, ModelFixableError
@@ -96,19 +95,6 @@ class SummaryModel:
             timeout_s=min(left_s, self._settings.summaries.call_timeout_s),
             max_output_tokens=self._settings.summaries.output_tokens,
         )
-
-
-@dataclass(frozen=True)
-class Narrative:
-    """A narrative and the findings that it refers to. `error_type` is set if the model failed and there is no
-    narrative.
-    """
-
-    findings: tuple[Finding, ...]
-    statements: tuple[Statement, ...]
-    key_places: tuple[int, ...]
-    tags: tuple[str, ...]
-    error_type: str | None = None
 
 
 async def reduce_findings(

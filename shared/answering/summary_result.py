@@ -36,37 +36,43 @@ class _Numbers:
         return self._known[key]
 
 
+@dataclass(frozen=True)
+class Narrative:
+    """A narrative and the findings that it refers to.
+
+    Attributes:
+        findings: referenced by index in statements and `key_places`.
+        error_type: code of the model's error; then the statements are a sample of the findings.
+    """
+
+    findings: Sequence[Finding] = ()
+    statements: Sequence[Statement] = ()
+    key_places: Sequence[int] = ()
+    tags: Sequence[str] = ()
+    error_type: str | None = None
+
+
 def summary_result(
     documents: Sequence[DocumentResult],
-    findings: Sequence[Finding],
-    statements: Sequence[Statement],
-    *,
-    key_places: Sequence[int],
-    metrics: Sequence[Metric],
-    tags: Sequence[str],
-    warnings: Sequence[str],
+    narrative: Narrative,
+    metrics: Sequence[Metric] = (),
     messages: Messages = ENGLISH,
 ) -> SummaryResult:
-    """Build the result of a summary from its statements and findings, with citations numbered in order of
-    appearance.
-
-    Args:
-        findings: referenced by index in statements and `key_places`.
-        warnings: in addition to those of the documents.
-    """
-    numbers = _Numbers()
-    text = _narrative(statements, findings, numbers, messages)
+    """Build the result of a summary, with citations numbered in order of appearance."""
+    numbers, findings = _Numbers(), narrative.findings
+    text = _text(narrative, numbers, messages)
+    failed = f"The documents' findings were not merged: the model failed ({narrative.error_type})."
     return SummaryResult(
         summary=text,
         key_findings=tuple(
             findings[place].model_copy(update={"citation": numbers.of(findings[place].citation)})
-            for place in key_places
+            for place in narrative.key_places
         ),
         metrics=tuple(
             metric.model_copy(update={"citation": numbers.of(metric.citation)})
             for metric in metrics[:MAX_METRICS]
         ),
-        tags=tuple(tags),
+        tags=tuple(narrative.tags),
         citations=tuple(numbers.citations),
         documents=tuple(
             SummarisedDocument(
@@ -77,7 +83,10 @@ def summary_result(
             )
             for document in documents
         ),
-        warnings=(*(document.warning for document in documents if document.warning), *warnings),
+        warnings=(
+            *(document.warning for document in documents if document.warning),
+            *([failed] if narrative.error_type else []),
+        ),
     )
 
 
@@ -109,12 +118,11 @@ def not_found_warning(doc_id: str) -> str:
     return f"There is no document {doc_id[:64]!r}."
 
 
-def _narrative(
-    statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, messages: Messages
-) -> str:
+def _text(narrative: Narrative, numbers: _Numbers, messages: Messages) -> str:
     parts: list[str] = []
-    for statement in statements:
-        proofs = dict.fromkeys(marker(numbers.of(findings[place].citation)) for place in statement.findings)
+    for statement in narrative.statements:
+        citations = (narrative.findings[place].citation for place in statement.findings)
+        proofs = dict.fromkeys(marker(numbers.of(citation)) for citation in citations)
         parts.append(statement.text + ("".join(proofs) or messages.unsupported))
     paragraphs = (parts[start : start + _PARAGRAPH] for start in range(0, len(parts), _PARAGRAPH))
     return "\n\n".join(" ".join(paragraph) for paragraph in paragraphs)

@@ -22,7 +22,7 @@ from shared.answering.summary_models import (
     WindowResult,
     WindowSummary,
 )
-from shared.answering.summary_result import summary_result, without_documents
+from shared.answering.summary_result import Narrative, summary_result, without_documents
 from shared.evidence.messages import messages_in
 from shared.evidence.models import Citation
 from shared.retrieval.models import Hit
@@ -150,12 +150,11 @@ def test_citations_are_numbered_through_in_the_order_of_the_text() -> None:
     findings = (finding("A.", "quote a"), finding("B.", "quote b"), finding("C.", "quote a"))
     result = summary_result(
         [DocumentResult(doc_id="m", filename="m.pdf", status="done")],
-        findings,
-        [Statement(text="B first.", findings=(1,)), Statement(text="Then A.", findings=(0, 2))],
-        key_places=(2,),
-        metrics=(),
-        tags=(),
-        warnings=(),
+        Narrative(
+            findings,
+            [Statement(text="B first.", findings=(1,)), Statement(text="Then A.", findings=(0, 2))],
+            key_places=(2,),
+        ),
     )
     assert result.summary == "B first. (Source: m.pdf)[1] Then A. (Source: m.pdf)[2]"
     assert [one.citation.n for one in result.key_findings] == [2]
@@ -163,26 +162,25 @@ def test_citations_are_numbered_through_in_the_order_of_the_text() -> None:
 
 
 def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> None:
-    result = summary_result(
-        [],
-        (),
-        [Statement(text="So.")],
-        key_places=(),
-        metrics=(),
-        tags=(),
-        warnings=(),
-        messages=messages_in("de-AT"),
-    )
+    narrative = Narrative(statements=[Statement(text="So.")])
+    result = summary_result([], narrative, messages=messages_in("de-AT"))
     assert result.summary == "So. *(ohne Beleg aus den Dokumenten)*"
+
+
+def test_a_failed_merge_is_named_after_the_warnings_of_the_documents() -> None:
+    documents = [DocumentResult(doc_id="m", status="partial", warning="m.pdf was not finished in time.")]
+    result = summary_result(documents, Narrative(error_type="RateLimitError"))
+    assert result.warnings == (
+        "m.pdf was not finished in time.",
+        "The documents' findings were not merged: the model failed (RateLimitError).",
+    )
 
 
 def test_what_is_closed_to_a_reader_is_withheld() -> None:
     documents = [DocumentResult(doc_id=one, filename=f"{one}.pdf", status="done") for one in "mn"]
     findings = (finding("A.", "quote a"), finding("B.", "quote b", "n"))
     statements = [Statement(text="Both.", findings=(0, 1))]
-    result = summary_result(
-        documents, findings, statements, key_places=(0, 1), metrics=(), tags=("t",), warnings=()
-    )
+    result = summary_result(documents, Narrative(findings, statements, key_places=(0, 1), tags=("t",)))
     left = without_documents(result, frozenset({"n"}))
     assert left.summary == ""
     assert left.tags == ()
