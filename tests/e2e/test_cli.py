@@ -131,6 +131,17 @@ def test_an_unknown_reader_is_rejected_with_a_suggestion(stack: LocalStack, tmp_
     result(stack, "documents", "delete", document["doc_id"], "--yes")
 
 
+def test_a_table_is_ready_when_its_new_hints_are_applied(stack: LocalStack, tmp_path: Path) -> None:
+    table, hints = tmp_path / "fares.csv", tmp_path / "fares.csv.tables.yaml"
+    table.write_text("Harbour,Fare\nOstholm,120\n")
+    (before,) = result(stack, "upload", str(table))
+    hints.write_text("tables: 7\n")
+    (after,) = result(stack, "upload", str(hints))
+    assert (after["doc_id"], after["status"]) == (before["doc_id"], "ready")
+    assert "fares.csv.tables.yaml" in after["reason"]  # a warning of the ingestion that has read the hints
+    result(stack, "documents", "delete", before["doc_id"], "--yes")
+
+
 def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
     before = ids_of_threads(stack)
     with CuttingProxy(stack.ports.http, [900, 500, 1500]) as proxy:
