@@ -4,7 +4,8 @@ A quotation is accepted where a careful reader would find it in the block. Case,
 cell borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
 several parts: separated by an ellipsis, joined sentences, items or rows, or a table row with its header. Each
 part is a run of consecutive words, parts keep the block's order, and the omitted words don't reverse the
-meaning of the quotation.
+meaning of the quotation. Only an ellipsis may skip whole paragraphs, and none may join a question or a label
+such as `Model:` with the answer or value of another.
 """
 
 import html
@@ -157,6 +158,8 @@ class _Search:
         contain the quotation.
         """
         runs = self._runs_from(0, None, 1) or []
+        if any(self._mixes_labels(runs[:part], runs[part][0]) for part in range(1, len(runs))):
+            return None
         ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
         rows = [row.run for pair in ends for row in pair if row is not None]
         # Combining halves of two table rows would produce a statement that the table doesn't contain.
@@ -221,7 +224,9 @@ class _Search:
             return False
         if before is None:
             return not any(word.is_negation for word in self._clause_before(start))
-        return before[1] == start or self._may_omit((before[1], start), joint)
+        return before[1] == start or (
+            self._may_omit((before[1], start), joint) and not self._mixes_labels([before], start)
+        )
 
     def _may_end(self, run: Run) -> bool:
         """Return False if a negation follows `run` in the same clause, because the quotation must not cut it
@@ -244,6 +249,8 @@ class _Search:
     def _may_omit(self, gap: Run, joint: Joint) -> bool:
         """Return whether a quotation can omit the words of `gap` without changing its meaning."""
         before, after = self._border(gap[0]), self._border(gap[1])
+        if {"?", "？"} & set(self._between(gap[0])) or (joint == Joint.SIGN and self._ends_paragraph(gap)):
+            return False
         if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
             return before >= Border.SENTENCE and after >= Border.SENTENCE
         if joint == Joint.SIGN and {before, after} - _LINE_ENDS:
@@ -277,7 +284,31 @@ class _Search:
         """Return whether the part before word `end` is a label for the words that follow, such as `Step
         2:`.
         """
-        return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
+        return ":" in self._between(end)
+
+    def _between(self, place: int) -> str:
+        """Return the text between the word at `place` and the word before it."""
+        return self._block.text[self._words[place - 1].end : self._words[place].start]
+
+    def _ends_paragraph(self, gap: Run) -> bool:
+        """Return whether a paragraph ends in `gap` or directly after it. The label of a list item isn't a
+        paragraph.
+        """
+        return any(self._border(place) == Border.PARAGRAPH for place in range(gap[0] + 1, gap[1] + 1))
+
+    def _mixes_labels(self, shown: Sequence[Run], start: int) -> bool:
+        """Return whether a part that starts at `start` belongs to another label than the parts before it.
+
+        Example: `Model: A-200 … Pressure: 16 bar`, if `Model: B-300` or another `Pressure:` is left out
+        between them. A part that begins with the first label again is a new entry, as readers can see.
+        """
+        labels: list[str] = []
+        for label in (label for run in shown for label in self._block.labels(run)):
+            labels = [label] if label in labels[:1] else [*labels, label]
+        own = self._block.labels((start, start + 1))
+        if own and own == labels[:1]:
+            return False
+        return not {*labels, *own}.isdisjoint(self._block.labels((shown[-1][1], start)))
 
     def _takes_number_from_number(self, gap: Run) -> bool:
         """Return whether omitting `gap` would attach a number to words that belong to another number.

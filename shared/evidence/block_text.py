@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
 
-from shared.evidence.words import Word, block_words, shown_form
+from shared.evidence.words import Border, Word, block_words, shown_form
 
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_MAX_LABEL_WORDS = 6
 _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 
 Run = tuple[int, int]
@@ -70,6 +71,27 @@ class BlockText:
         table.
         """
         return self._row_of.get(place)
+
+    @cached_property
+    def _labels(self) -> list[tuple[int, str]]:
+        """The index of the first word of each label such as `Answer:` or `Question 2:`, and its words except
+        numbers, in text order.
+        """
+        labels: list[tuple[int, str]] = []
+        start = 0
+        for place, (word, following) in enumerate(pairwise(self.words)):
+            if word.border >= Border.LINE:
+                start = place
+            if ":" not in self.text[word.end : following.start] or place - start >= _MAX_LABEL_WORDS:
+                continue
+            if keys := [part.key for part in self.words[start : place + 1] if not part.is_number]:
+                labels.append((start, " ".join(keys)))
+        return labels
+
+    def labels(self, run: Run) -> list[str]:
+        """Return the labels that begin in a range of words, in order."""
+        first, last = (bisect_left(self._labels, (place,)) for place in run)
+        return [label for _, label in self._labels[first:last]]
 
     def shown(self, run: Run) -> str:
         """Return the text of a range of words, including the closing punctuation after it."""

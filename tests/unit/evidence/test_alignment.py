@@ -495,3 +495,71 @@ def test_whole_words_in_sequence_are_held() -> None:
     assert not holds_words("It opens at 15 bar.", "5 bar")
     assert not holds_words("It opens at 15 bar.", "bar of")
     assert not holds_words("It opens.", "")
+
+
+FAQ = """Question 1: Is the site visit of the Nordbad mandatory?
+
+Answer: No.
+
+Question 2: May bidders form a group?
+
+Answer: Yes. The turnover of clause 3.1 may then be reached jointly."""
+CARDS = """Model: A-200
+Pressure: 10 bar
+
+Approved: no
+
+Model: B-300
+Mass: 80 kg
+Pressure: 16 bar
+
+Approved: yes"""
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("Question 1: Is the site visit of the Nordbad mandatory? Answer: Yes.", FAQ),
+        ("Question 1: Is the site visit of the Nordbad mandatory? … Answer: Yes.", FAQ),
+        ("Question 1: Is the site visit of the Nordbad mandatory? … The turnover of clause 3.1", FAQ),
+        ("Did the pump leak? … 漏れた、はい。", "Did the pump leak？ いいえ。\n\n漏れた、はい。"),
+        ("Model: A-200\nPressure: 16 bar", CARDS),
+        ("Model: A-200 … Pressure: 16 bar", CARDS),
+        ("Model: A-200 … Mass: 80 kg", CARDS),
+        ("Model: A-200. Pressure: 10 bar. Approved: yes", CARDS),
+        ("Model: A-200 … Pressure: 10 bar … Approved: yes", CARDS),
+        ("Model: A-200 … Approved: no … Mass: 80 kg", CARDS),
+        ("Model: A-200 … Pressure: 16 bar", CARDS.replace("\n\n", "\n")),
+        ("Model: A-200. Pressure: 16 bar", CARDS.replace("\n", ". ")),
+        ("The valve leaks. The hall is dry.", "The valve leaks.\n\nIt was mended.\n\nThe hall is dry."),
+        ("The valve leaks. The hall is dry.", "The valve leaks. It is mended.\n\nThe hall is dry."),
+    ],
+)
+def test_parts_of_different_entries_are_not_put_together(quote: str, content: str) -> None:
+    assert not occurs_on(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("Question 2: May bidders form a group? Answer: Yes.", FAQ),
+        ("Question 1: Is the site visit of the Nordbad mandatory? Answer: No.", FAQ),
+        ("Model: B-300. Pressure: 16 bar", CARDS),
+        ("Model: B-300 … Pressure: 16 bar … Approved: yes", CARDS),
+        ("Model: A-200 … Pressure: 10 bar … Model: B-300 … Approved: yes", CARDS),
+        ("Step 1: Open it … Step 3: Close it", "Step 1: Open it\n\nStep 2: Vent it\n\nStep 3: Close it"),
+        ("The valve leaks. … The hall is dry.", "The valve leaks.\n\nIt was mended.\n\nThe hall is dry."),
+        ("Starting. Vent the casing", "Starting\n\nOpen the valve. Vent the casing"),
+        ("Open the valve. Vent the casing", "1. Open the valve\n2. Vent the casing"),
+    ],
+)
+def test_parts_of_one_entry_and_whole_entries_are_put_together(quote: str, content: str) -> None:
+    assert occurs_on(quote, content)
+
+
+def test_labels_are_found_where_lines_and_sentences_begin() -> None:
+    block = BlockText(
+        "Step 1: Open it. Its colour (lid): red\n3: yes; Note: A list of seven or more words: x"
+    )
+    assert block.labels((0, len(block.words))) == ["step", "its colour lid", "note"]
+    assert block.labels((1, 4)) == []
