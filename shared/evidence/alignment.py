@@ -160,13 +160,11 @@ class _Search:
         runs = self._runs_from(0, None, 1) or []
         if any(self._mixes_labels(runs[:part], runs[part][0]) for part in range(1, len(runs))):
             return None
-        ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
-        rows = [row.run for pair in ends for row in pair if row is not None]
+        rows = {row for run in runs for place in (run[0], run[1] - 1) if (row := self._block.row_at(place))}
         # Combining halves of two table rows would produce a statement that the table doesn't contain.
-        are_whole = {start for start, _ in rows} <= {start for start, _ in runs} and {
-            end for _, end in rows
-        } <= {end for _, end in runs}
-        return runs if len(set(rows)) <= 1 or are_whole else None
+        ends = [place for row in rows for place in (row.run[0], row.run[1] - 1)]
+        are_whole = all(any(start <= place < end for start, end in runs) for place in ends)
+        return runs if len(rows) <= 1 or are_whole else None
 
     def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
         """Locate the quotation from its word `first` onwards, in the words of the block after `before`.

@@ -461,6 +461,21 @@ HEADER = "| Model | Mass | Pieces |"
             MODELS,
             f"{HEADER}\n| X1 | 7 kg | 12 |\n| X3 | 9 kg | 14 |\n| X5 | 11 kg | 16 |",
         ),
+        (
+            "| X2 | 8 kg | 13 |\n| X3 | 9 kg | 14 |",
+            MODELS,
+            f"{HEADER}\n| X2 | 8 kg | 13 |\n| X3 | 9 kg | 14 |",
+        ),
+        (
+            f"{HEADER}\n|---|---|---|\n| X1 | 7 kg | 12 |\n| X2 | 8 kg | 13 |",
+            MODELS,
+            f"{HEADER}\n| X1 | 7 kg | 12 |\n| X2 | 8 kg | 13 |",
+        ),
+        (
+            "X1 … 12 … X2 | 8 kg | 13\nX3 | 9 kg | 14\nX5 | 11 kg | 16",
+            MODELS,
+            f"{HEADER}\n| X1 | 7 kg | 12 |\n| X2 | 8 kg | 13 |\n| X3 | 9 kg | 14 |\n| X5 | 11 kg | 16 |",
+        ),
         ("X2 … 13 … Order early now", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 | … Order early now."),
         ("Pump | 12 | Order early now", "| Pump | 12 |\nOrder early now", "| Pump | 12 |\nOrder early now"),
         ("Listed here | Pump | 12", "Listed here\n| Pump | 12 |", "Listed here\n| Pump | 12 |"),
@@ -481,6 +496,8 @@ def test_rows_are_shown_whole_and_once(quote: str, content: str, expected: str) 
     [
         ("X1 | 7 kg | 12 … X3 | 9 kg", MODELS),
         ("7 kg | 12 … X3 | 9 kg | 14", MODELS),
+        ("X1 | 7 kg | 12\nX2 | 8 kg", MODELS),
+        ("7 kg | 12\nX2 | 8 kg | 13", MODELS),
         ("X2 Pieces 13", MODELS),
         ("They are listed … Kit, small", "They are listed.\n\n| No | Part |\n|---|---|\n| K2 | Kit, small |"),
         ("They are listed … 12", "They are listed\n| Seal kit | 1 | 12 |"),
