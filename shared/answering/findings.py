@@ -19,6 +19,7 @@ from shared.answering.subagent_models import Finding, FoundProof
 from shared.evidence.alignment import Alignment, align, normalise
 from shared.evidence.block_text import BlockText
 from shared.evidence.metadata_proof import prove_metadata
+from shared.evidence.text import cut_at_word
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
@@ -123,7 +124,7 @@ def proved_report(report: type[BaseModel], fields: Mapping[str, Any], material: 
     dropped = 0
     for name, item in _items(report, fields):
         if isinstance(item, str):
-            uncertainty.append(one_line(item))
+            uncertainty.append(_shortened(item))
             continue
         finding, lost = _READERS[type(item)](name, item, material)
         dropped += lost
@@ -149,10 +150,9 @@ def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(unique.values())[:MAX_FINDINGS]
 
 
-def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Return the text on one line, truncated to about `most` characters at a word boundary."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
+def _shortened(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
+    """Return the text on one line, not sanitised, and truncated to about `max_chars` characters."""
+    return cut_at_word(" ".join(text.split()), max_chars)
 
 
 def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -177,8 +177,8 @@ Read = tuple[Finding | None, int]
 
 
 def _section(_: str, item: SectionSummary, material: Material) -> Read:
-    heading = one_line(item.heading, _MAX_LABEL_CHARS)
-    return Finding(kind="section", text=one_line(item.summary), dimension=heading), 0
+    heading = _shortened(item.heading, _MAX_LABEL_CHARS)
+    return Finding(kind="section", text=_shortened(item.summary), dimension=heading), 0
 
 
 def _claim(part: str, item: Claim, material: Material) -> Read:
@@ -187,14 +187,14 @@ def _claim(part: str, item: Claim, material: Material) -> Read:
         return None, dropped
     is_shared = part == "similarities" and len({proof.doc_id for proof in proofs}) >= _TWO
     kind = "similarity" if is_shared else "claim"
-    return Finding(kind=kind, text=one_line(item.text), proofs=proofs), dropped
+    return Finding(kind=kind, text=_shortened(item.text), proofs=proofs), dropped
 
 
 def _backed(_: str, item: BackedClaim, material: Material) -> Read:
     proofs, dropped = _proofs(item.proofs, material)
     # The confidence is zero if the claim is unproved or the model's value is NaN.
     confidence = min(max(item.confidence, 0.0), 1.0) if proofs and not isnan(item.confidence) else 0.0
-    text = one_line(item.text)
+    text = _shortened(item.text)
     return Finding(kind="claim", text=text, confidence=confidence, proofs=proofs), dropped
 
 
@@ -205,12 +205,12 @@ def _contrast(part: str, item: Contrast, material: Material) -> Read:
     dropped = len(unproved)
     kind = _kind_of_contrast(part, len({proof.doc_id for proof in proofs}), len(item.sides))
     text = "; ".join(
-        f"{material.filename(side.doc_id)}: {one_line(side.statement)}"
+        f"{material.filename(side.doc_id)}: {_shortened(side.statement)}"
         + (f" {_UNPROVED}" if side in unproved else "")
         for side in item.sides
     )
-    dimension = one_line(item.dimension, _MAX_LABEL_CHARS)
-    return Finding(kind=kind, text=one_line(text), dimension=dimension, proofs=proofs), dropped
+    dimension = _shortened(item.dimension, _MAX_LABEL_CHARS)
+    return Finding(kind=kind, text=_shortened(text), dimension=dimension, proofs=proofs), dropped
 
 
 def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
@@ -226,7 +226,7 @@ def _web(_: str, item: WebClaim, material: Material) -> Read:
     results = [material.prove_page(source.url, source.quote) for source in item.sources]
     proofs = tuple(proof for proof in results if proof is not None)
     dropped = len(results) - len(proofs)
-    return (Finding(kind="web", text=one_line(item.text), proofs=proofs) if proofs else None), dropped
+    return (Finding(kind="web", text=_shortened(item.text), proofs=proofs) if proofs else None), dropped
 
 
 def _proofs(quotations: Sequence[Proof], material: Material) -> tuple[tuple[FoundProof, ...], int]:

@@ -20,6 +20,7 @@ from shared.answering.summary_models import (
 from shared.evidence.alignment import holds_words, normalise
 from shared.evidence.citations import CitationBook
 from shared.evidence.reader_text import readable, readable_line
+from shared.evidence.text import cut_at_word
 from shared.retrieval.models import Hit
 
 MAX_TEXT_CHARS = 600
@@ -40,7 +41,7 @@ def proved_window(output: WindowSummary, hits: Sequence[Hit], source_url: str | 
     findings = []
     for finding in output.findings:
         proof = book.prove(doc_id, finding.quote)
-        if proof and (text := one_line(finding.text)):
+        if proof and (text := _sanitised(finding.text)):
             findings.append(Finding(text=text, citation=proof[0]))
     metrics = [
         metric for metric_output in output.metrics if (metric := _proved_metric(metric_output, book, doc_id))
@@ -55,7 +56,7 @@ def proved_window(output: WindowSummary, hits: Sequence[Hit], source_url: str | 
 
 
 def _proved_metric(output: WindowMetric, book: CitationBook, doc_id: str) -> Metric | None:
-    name, value = one_line(output.name), " ".join(output.value.split())
+    name, value = _sanitised(output.name), " ".join(output.value.split())
     if (
         not name
         or not any(character.isdigit() for character in value)
@@ -137,7 +138,7 @@ def statements_of(merged: Sequence[MergedStatement], count: int) -> tuple[Statem
     return tuple(
         Statement(text=text, findings=places(output.findings, count))
         for output in merged
-        if (text := one_line(output.text))
+        if (text := _sanitised(output.text))
     )
 
 
@@ -146,7 +147,6 @@ def statements_without_model(findings: Sequence[Finding]) -> tuple[Statement, ..
     return tuple(Statement(text=finding.text, findings=(place,)) for place, finding in enumerate(findings))
 
 
-def one_line(text: str) -> str:
+def _sanitised(text: str) -> str:
     """Return a model text on one line, sanitised and truncated at a word boundary."""
-    line = readable_line(text)
-    return line if len(line) <= MAX_TEXT_CHARS else line[:MAX_TEXT_CHARS].rpartition(" ")[0] + " …"
+    return cut_at_word(readable_line(text), MAX_TEXT_CHARS)

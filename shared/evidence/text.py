@@ -142,3 +142,10 @@ def last_claim(text: str) -> str:
             break
         header = above
     return line if header is lines[-1] else f"{header[:_MAX_LINE_CHARS].strip()}\n{line}"
+
+
+def cut_at_word(line: str, max_chars: int) -> str:
+    """Return a line unchanged if it has at most `max_chars` characters, else its whole words within that
+    length, followed by an ellipsis.
+    """
+    return line if len(line) <= max_chars else line[:max_chars].rpartition(" ")[0] + " …"

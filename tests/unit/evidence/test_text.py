@@ -2,7 +2,14 @@
 
 import pytest
 
-from shared.evidence.text import cited_statements, last_claim, split_sentences, split_words, whole_sentences
+from shared.evidence.text import (
+    cited_statements,
+    cut_at_word,
+    last_claim,
+    split_sentences,
+    split_words,
+    whole_sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +106,17 @@ def test_statements_are_read_with_the_numbers_of_their_citations() -> None:
         (", and 5 m", (2,)),
         ("| 9", (1,)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("max_chars", "shortened"),
+    [
+        (16, "It weighs 312 kg"),
+        (15, "It weighs 312 …"),
+        (14, "It weighs 312 …"),
+        (13, "It weighs …"),
+        (1, " …"),
+    ],
+)
+def test_a_long_line_is_cut_between_words(max_chars: int, shortened: str) -> None:
+    assert cut_at_word("It weighs 312 kg", max_chars) == shortened
