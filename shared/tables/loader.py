@@ -67,18 +67,20 @@ class TableFile:
         sheet: str | None = None,
         page_number: int | None = None,
         decimals: Decimals = "en",
+        first_line: int = 1,
     ) -> Iterator[Sequence[str]]:
         """Load rows into the file and yield them again. After MAX_TEXT_CHARS, rows of tables are loaded but
         not yielded.
 
         Args:
-            rows: rows of one sheet from its first line, including blank ones.
+            rows: rows of one sheet or a part of it, including blank ones.
             decimals: notation of ambiguous numbers if no other column decides it.
+            first_line: line of the first row in the sheet.
         """
         reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._connect)
-        line = left_out = 0
-        for row in rows:
-            line += 1
+        row_count = left_out = 0
+        for line, row in enumerate(rows, start=first_line):
+            row_count += 1
             self._keep(reader, line, row)
             if reader.is_in_table and self._text_chars > MAX_TEXT_CHARS and len(self._tables) < MAX_TABLES:
                 left_out += 1
@@ -88,9 +90,10 @@ class TableFile:
                 yield row
         self._keep(reader, 0, None)
         if left_out:
-            place, searchable = sheet or self._filename, line - left_out
+            place, searchable = sheet or self._filename, row_count - left_out
             self.notes.append(
-                f"Search covers {searchable:,} of the {line:,} rows of {place!r}; calculations use all rows."
+                f"Search covers {searchable:,} of the {row_count:,} rows of {place!r}; "
+                "calculations use all rows."
             )
 
     def close(self, hints: str = "") -> tuple[Table, ...]:

@@ -22,6 +22,7 @@ from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import Repeats, table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.ingestion.parsers.xlsx_merges import MergedRows, vertical_merges
+from shared.ingestion.parsers.xlsx_regions import regions
 from shared.platform.errors import BadDocumentError
 from shared.tables.headers import continues_header, join_header
 from shared.tables.loader import TableFile
@@ -67,9 +68,11 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
             continue
         sheet_start = len(elements)
         try:
-            rows = places.rows(sheet)
-            table_rows = tables.load_rows(rows, sheet.title, number) if tables else rows
-            elements.extend(sheet_elements(table_rows, number))
+            for region in regions(places.rows(sheet)):
+                rows = region.rows
+                if tables is not None:
+                    rows = tables.load_rows(rows, sheet.title, number, first_line=region.first_line)
+                elements.extend(sheet_elements(rows, number))
         except PART_ERRORS:
             notes.append(f"Sheet {sheet.title!r} could not be read completely.")
         if len(elements) > sheet_start:

@@ -392,3 +392,17 @@ def test_rows_under_a_merged_label_are_added_up_by_it(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
         sums = connection.execute("SELECT area, SUM(budget) FROM t1 GROUP BY 1").fetchall()
     assert sums == [("IT", 770), ("Plant", 2190)]
+
+
+def test_tables_side_by_side_are_separate_with_their_lines(tmp_path: Path) -> None:
+    rows = [
+        ["Figures"],
+        [],
+        ["Region", "Sales", None, None, "Product", "Units"],
+        ["North", 120, None, None, "P1", 1000],
+        ["South", 95, None, None, "P2", 650],
+    ]
+    (_, sales), (_, units) = loaded(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert (sales, units) == ([("North", 120), ("South", 95)], [("P1", 1000), ("P2", 650)])
+    with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
+        assert connection.execute("SELECT _row FROM t2").fetchall() == [(4,), (5,)]
