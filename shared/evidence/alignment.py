@@ -23,7 +23,7 @@ _MAX_COMPARISONS = (
     200_000  # words compared or skipped per quotation and block; genuine quotations need a few thousand
 )
 _MIN_PART_WORDS = 2  # minimum length of a part, unless it is a whole clause or cell, or the only part
-_MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
+_MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit, or be a row under a header
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 
@@ -52,7 +52,8 @@ def align(quote: str, block: BlockText) -> Alignment | None:
     for text in dict.fromkeys((displayed, html.unescape(displayed))):
         words = quoted_words(text)
         if not _proves_something(words):
-            return None
+            row = _whole_row(words, block)
+            return _alignment([row.run], block) if row else None
         readings = [words]
         if any(" " in word.key for word in words):
             readings.append(quoted_words(text, groups_digits=False))
@@ -335,6 +336,17 @@ class _Search:
 
     def _border(self, place: int) -> Border:
         return self._words[place].border if place < len(self._words) else Border.PARAGRAPH
+
+
+def _whole_row(quoted: Sequence[Word], block: BlockText) -> Row | None:
+    """Return the row whose cells the quotation repeats from the first to the last, if it has a header and at
+    least two cells with words. Return None if no row matches.
+    """
+    for row in block.rows:
+        is_wide = sum(start < end for start, end in row.cells) > 1
+        if row.header and is_wide and _are_same(quoted, block.words[slice(*row.run)]):
+            return row
+    return None
 
 
 def _row_runs(quoted: Sequence[Word], block: BlockText) -> list[Run] | None:

@@ -507,6 +507,29 @@ def test_parts_of_rows_are_not_put_together_with_others(quote: str, content: str
     assert not occurs_on(quote, content)
 
 
+VISITS = "| Test | Day 1 | Week 8 |\n|---|---|---|\n| ECG | X | – |\n| MRI | – | – |\n| | 5 | |"
+
+
+def test_a_whole_row_of_short_cells_is_a_proof() -> None:
+    alignment = align("| ECG | X | – |", BlockText(VISITS))
+    assert alignment is not None
+    assert alignment.quote == "| Test | Day 1 | Week 8 |\n| ECG | X | – |"
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "why"),
+    [
+        ("| ECG |", VISITS, "a cell"),
+        ("| MRI | – | – |", VISITS, "one cell with words"),
+        ("| | 5 | |", VISITS, "a lone number"),
+        ("| ECG | X | – |", VISITS.replace("|---|---|---|\n", ""), "without a header"),
+        ("| ECG | X | X |", VISITS, "another row"),
+    ],
+)
+def test_short_cells_that_are_no_row_under_a_header_prove_nothing(quote: str, content: str, why: str) -> None:
+    assert not occurs_on(quote, content), why
+
+
 def test_whole_words_in_sequence_are_held() -> None:
     assert holds_words("It opens at 15 bar.", "AT 15 bar")
     assert not holds_words("It opens at 15 bar.", "5 bar")
