@@ -156,16 +156,40 @@ class _Search:
 
     def runs(self) -> list[Run] | None:
         """Return one word range for each part of the quotation, in order, or None if the block doesn't
-        contain the quotation.
+        contain the quotation. A place where nothing is left out takes precedence.
         """
-        runs = self._runs_from(0, None, 1) or []
+        whole = self._whole_run()
+        if whole and self._fits_together(whole):
+            return whole
+        runs = self._runs_from(0, None, 1)
+        return runs if runs and self._fits_together(runs) else None
+
+    def _fits_together(self, runs: Sequence[Run]) -> bool:
+        """Return whether the parts say together what the block says: none belongs to another label than the
+        parts before it, and halves of different table rows aren't combined.
+        """
         if any(self._mixes_labels(runs[:part], runs[part][0]) for part in range(1, len(runs))):
-            return None
+            return False
         rows = {row for run in runs for place in (run[0], run[1] - 1) if (row := self._block.row_at(place))}
-        # Combining halves of two table rows would produce a statement that the table doesn't contain.
         ends = [place for row in rows for place in (row.run[0], row.run[1] - 1)]
-        are_whole = all(any(start <= place < end for start, end in runs) for place in ends)
-        return runs if len(rows) <= 1 or are_whole else None
+        return len(rows) <= 1 or all(any(start <= place < end for start, end in runs) for place in ends)
+
+    def _whole_run(self) -> list[Run] | None:
+        """Return the first word range that repeats the quotation without omissions, as a one-item list, or
+        None if there is none.
+        """
+        for start in self._places(0):
+            if next(self._comparisons, None) is None:
+                return None
+            run = start, start + len(self._quoted)
+            if (
+                self._may_begin(start, None, Joint.NONE)
+                and next(self._ends(0, start), None) == len(self._quoted)
+                and self._may_stand(run, is_alone=True)
+                and self._may_end(run)
+            ):
+                return [run]
+        return None
 
     def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
         """Locate the quotation from its word `first` onwards, in the words of the block after `before`.
@@ -174,9 +198,7 @@ class _Search:
         lower = before[1] if before else 0
         if part > _MAX_PARTS or (first, lower) in self._failed:
             return None
-        places = sorted(
-            {place for key in self._quoted[first].keys for place in self._block.places.get(key, ())}
-        )
+        places = self._places(first)
         for start in places[bisect_left(places, lower) :]:
             gap = range(lower, start)
             if next(islice(self._comparisons, len(gap), None), None) is None:
@@ -193,6 +215,12 @@ class _Search:
                 return [run, *rest]
         self._failed.add((first, lower))
         return None
+
+    def _places(self, first: int) -> list[int]:
+        """Return the word indexes in the block at which quotation word `first` occurs."""
+        return sorted(
+            {place for key in self._quoted[first].keys for place in self._block.places.get(key, ())}
+        )
 
     def _ends(self, first: int, start: int) -> Iterator[int]:
         """Yield the possible ends of a part, longest part first, as exclusive word indexes in the quotation.

@@ -507,6 +507,31 @@ def test_parts_of_rows_are_not_put_together_with_others(quote: str, content: str
     assert not occurs_on(quote, content)
 
 
+def test_a_place_where_nothing_is_left_out_takes_precedence() -> None:
+    quote = "Answer: Yes. The turnover of clause 3.1"
+    content = f"Answer: Yes. It is old. The turnover of clause 3.1 counts.\n\n{quote}"
+    alignment = align(quote, BlockText(content))
+    assert alignment is not None
+    assert alignment.fragments == (quote,)
+    assert alignment.start == content.rindex("Answer")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Not here, no pump runs. It hums at 15",
+        "The pump runs. It hums at 15 bar",
+        "The pump runs. It hums at 15 pieces not",
+        "| The | pump runs |\n| It hums at 15 | x |",
+    ],
+)
+def test_a_place_that_says_something_else_does_not_take_precedence(other: str) -> None:
+    content = f"The pump runs. It is old. It hums at 15.\n\n{other}"
+    alignment = align("pump runs. It hums at 15", BlockText(content))
+    assert alignment is not None
+    assert alignment.quote == "pump runs. … It hums at 15."
+
+
 VISITS = "| Test | Day 1 | Week 8 |\n|---|---|---|\n| ECG | X | – |\n| MRI | – | – |\n| | 5 | |"
 
 
