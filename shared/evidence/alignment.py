@@ -12,10 +12,10 @@ import html
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, count, islice
 
 from shared.evidence.block_text import BlockText, Row, Run
-from shared.evidence.words import Border, Joint, Word, quoted_words, shown_form
+from shared.evidence.words import EXCEPTIONS, Border, Joint, Word, quoted_words, shown_form
 
 OMISSION = " … "
 _MAX_PARTS = 12
@@ -25,6 +25,12 @@ _MAX_COMPARISONS = (
 _MIN_PART_WORDS = 2  # minimum length of a part, unless it is a whole clause or cell, or the only part
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit, or be a row under a header
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
+_CONTRASTS = frozenset(
+    "but however though although aber jedoch allerdings mais toutefois pero ma però tuttavia".split()
+)
+_ONLY = frozenset(
+    "only solely nur lediglich ausschließlich seulement uniquement sólo solo solamente soltanto".split()
+)
 _LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 
 
@@ -256,15 +262,28 @@ class _Search:
         )
 
     def _may_end(self, run: Run) -> bool:
-        """Return False if a negation follows `run` in the same clause, because the quotation must not cut it
-        off.
+        """Return False if a negation follows `run` in the same clause, or an exception follows that clause in
+        the same sentence, because the quotation must not cut it off.
         """
-        for word in self._words[run[1] :]:
+        for place, word in enumerate(self._words[run[1] :], run[1]):
             if word.border >= Border.CLAUSE:
-                return True
+                return not self._is_exception(place)
             if word.is_negation:
                 return False
         return True
+
+    def _is_exception(self, place: int) -> bool:
+        """Return whether the clause that begins at `place` restricts the one before it.
+
+        Examples: `The pump runs, except at night`, `The pump runs, but not at night`.
+        """
+        first = self._words[place]
+        if first.border >= Border.SENTENCE or first.border == Border.LINE:
+            return False
+        if first.key not in _CONTRASTS:
+            return first.key in EXCEPTIONS
+        end = next(end for end in count(place + 1) if self._border(end) >= Border.CLAUSE)
+        return any(word.is_negation or word.key in _ONLY for word in self._words[place:end])
 
     def _may_stand(self, run: Run, *, is_alone: bool) -> bool:
         start, end = run

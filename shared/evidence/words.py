@@ -108,9 +108,12 @@ def _is_unit(key: str) -> bool:
 
 _CURRENCIES = "$€£¥¢₹₽₩₺฿₫₪₦₴₱"
 _PREFIXES = frozenset("-+±∓~≈<>≤≥≠(" + _CURRENCIES)
-_NEGATIONS = frozenset(
-    """no not never without nor neither none nobody nothing nowhere cannot unless except excluding hardly
-    kein keine keinen keinem keiner keines nicht nichts nie niemals niemand ohne weder außer ne pas jamais
+EXCEPTIONS = frozenset(
+    "unless except excepting excluding außer ausgenommen sauf excepté salvo excepto tranne eccetto".split()
+)
+_NEGATIONS = EXCEPTIONS | frozenset(
+    """no not never without nor neither none nobody nothing nowhere cannot hardly
+    kein keine keinen keinem keiner keines nicht nichts nie niemals niemand ohne weder ne pas jamais
     aucun aucune sans ni nunca sin ningún ninguna ninguno senza nessun nessuna non 不 没 無 无
     未 非""".split()
 )

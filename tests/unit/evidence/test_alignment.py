@@ -362,6 +362,44 @@ def test_a_part_of_a_sentence_that_says_the_same_is_accepted(quote: str, content
     assert occurs_on(quote, content)
 
 
+CHALLENGE = "A participant may be re-challenged once, after the eye examination"
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        (CHALLENGE, f"{CHALLENGE}, but not in the case of mania."),
+        (CHALLENGE, f"{CHALLENGE},\nbut not in the case of mania."),
+        (CHALLENGE, f"{CHALLENGE} of both eyes, but not in the case of mania."),
+        ("The pump runs", "The pump runs, but only at night."),
+        ("The pump runs", "The pump runs; but never at night."),
+        ("The pump runs", "The pump runs (except at night)."),
+        ("The pump runs", "The pump runs, unless it rains."),
+        ("Die Pumpe läuft", "Die Pumpe läuft, außer bei Regen."),
+        ("Die Pumpe läuft", "Die Pumpe läuft, aber nur nachts."),
+        ("La pompe marche", "La pompe marche, sauf la nuit."),
+        ("La pompa gira", "La pompa gira, tranne di notte."),
+    ],
+)
+def test_an_exception_behind_the_quotation_is_not_cut_off(quote: str, content: str) -> None:
+    assert not occurs_on(quote, content)
+
+
+@pytest.mark.parametrize(
+    ("quote", "content"),
+    [
+        ("The pump runs", "The pump runs, but it is loud."),
+        ("The pump runs", "The pump runs, but it is loud, not quiet."),
+        ("The pump runs", "The pump runs, and only at night it hums."),
+        ("The pump runs", "The pump runs. But not at night."),
+        ("The pump runs", "The pump runs\nBut not at night."),
+        ("The pump runs", "The pump runs, but"),
+    ],
+)
+def test_another_clause_behind_the_quotation_may_be_left_out(quote: str, content: str) -> None:
+    assert occurs_on(quote, content)
+
+
 def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
     assert not occurs_on("The liquids are stored", "The liquids are stored not here")
 
