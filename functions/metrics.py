@@ -14,7 +14,8 @@ from functions.http.contracts import contract, json_reply
 from functions.http.models import PLAIN_DIGITS
 from functions.http.requests import Administrator, Ready
 from functions.http.responses import json_response
-from shared.answering.control import ControlStore, ControlView, read_control
+from shared.answering.control import ControlStore, read_control
+from shared.answering.control_state import ControlView
 from shared.platform.errors import GroundworkError
 from shared.platform.models import Model
 from shared.platform.settings import Settings

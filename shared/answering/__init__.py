@@ -19,7 +19,7 @@ order of its steps, `summary_document` reads one document and `summary_merge` me
 
 `run_facts` records how a run and its sub-agents ended.
 
-Pure: budget, clarification, document_references, findings, policy, policy_models, profiles, script,
-share_models, situation, statements, steps, sub_agent, subagent_budget, subagent_models, summary_limits,
-summary_models, summary_script.
+Pure: budget, clarification, control_state, document_references, findings, policy, policy_models, profiles,
+script, share_models, situation, statements, steps, sub_agent, subagent_budget, subagent_models,
+summary_limits, summary_models, summary_script.
 """

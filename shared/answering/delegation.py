@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.answering.control import ControlView, grant, read_control
+from shared.answering.control import grant, read_control
+from shared.answering.control_state import ControlView
 from shared.answering.delegated_documents import (
     may_read_targets,
     with_documents,

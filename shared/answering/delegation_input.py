@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 
 from shared.answering.children import children_of, delegations_of
-from shared.answering.control import ControlView
+from shared.answering.control_state import ControlView
 from shared.answering.delegated_documents import LOOKUP_TIMEOUT_S, doc_scope, text_tokens
 from shared.answering.delegation_request import DelegationRequest
 from shared.answering.policy_models import (

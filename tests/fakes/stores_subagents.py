@@ -2,7 +2,8 @@
 
 import itertools
 
-from shared.answering.control import ControlState, ControlStore
+from shared.answering.control import ControlStore
+from shared.answering.control_state import ControlState
 from shared.platform.errors import ConflictError
 from tests.fakes.table import InMemoryTable
 

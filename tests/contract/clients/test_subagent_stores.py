@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.answering.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
+from shared.answering.control import ControlStore, begin, grant, read_control, settle
+from shared.answering.control_state import ControlState, Lease
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.tables import MAX_TEXT_CHARS, Table

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.types import ASGIApp
 
-from shared.answering.control import ControlState
+from shared.answering.control_state import ControlState
 from shared.platform.errors import DependencyError
 from shared.quality.models import AnswerRecord, ChildFacts, DecisionFacts
 from shared.wiring import Services

@@ -3,7 +3,8 @@
 import pytest
 
 from shared.answering.children import STATE
-from shared.answering.control import ControlState, read_control
+from shared.answering.control import read_control
+from shared.answering.control_state import ControlState
 from shared.answering.delegation_results import collect, estimated_tokens
 from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import DependencyError

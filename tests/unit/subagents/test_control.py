@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.answering import control
-from shared.answering.control import ControlState, begin, grant, read_control, release, settle
+from shared.answering.control import begin, grant, read_control, release, settle
+from shared.answering.control_state import ControlState
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
 from tests.fakes.services import fake_services, fake_settings

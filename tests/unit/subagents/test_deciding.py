@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.answering import delegated_documents
-from shared.answering.control import ControlState
+from shared.answering.control_state import ControlState
 from shared.answering.policy import REASON_WORDS
 from shared.answering.subagent_budget import CRASH_GRACE
 from shared.platform.errors import DependencyError

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from shared.answering.children import child_ids
-from shared.answering.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
+from shared.answering.control import read_control, settle
+from shared.answering.control_state import MIN_OUTCOMES, ControlState, Lease
 from shared.answering.delegation_request import DelegationRequest
 from shared.answering.subagent_budget import CRASH_GRACE
 from shared.answering.subagent_models import SubagentEnd, SubagentState

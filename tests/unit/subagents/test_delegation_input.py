@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.control import ControlView
+from shared.answering.control_state import ControlView
 from shared.answering.delegated_documents import target_documents
 from shared.answering.delegation_input import collect_policy_input, planning_tokens, retrieval_stats
 from shared.answering.delegation_request import DelegationRequest

@@ -7,7 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shared.answering.control import (
+from shared.answering.control_state import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
@@ -17,7 +17,7 @@ from shared.answering.control import (
 )
 from shared.runs.models import ChildStatus
 from tests.fakes.services import fake_settings
-from tests.unit.subagents.test_subagent_control import NOW, after, end, start, tasks
+from tests.unit.subagents.test_control_state import NOW, after, end, start, tasks
 
 INSTANCES = 4
 SMALL = fake_settings(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.answering.control import (
+from shared.answering.control_state import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
