@@ -28,6 +28,7 @@ _MAY_BE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)")
 
 # Placeholders that each stand for one tag. If the model writes these characters, they are dropped.
 _CITE, _OTHER_TAG = "\0", "\1"
+_SPACES = " \t\u00a0"
 _SIGN = re.compile(r"[\x00\x01]")
 _PART = re.compile(r"[^\n\x00\x01]*(?:\n|\x00+)|[^\n\x00\x01]+|\x01")
 
@@ -128,7 +129,8 @@ def from_first_gap(turn_text: str) -> str:
 def parse_answer(text: str, *, at_end: bool) -> TaggedText:
     """Parse the text of an answer, up to a tag that is incomplete.
 
-    Line breaks before a next question belong to it.
+    Line breaks before a next question belong to it. Spaces between citations are dropped, so that all of them
+    follow the same statement.
     """
     visible, questions, first_gap = "", [], len(text)
     tags: list[CiteTag | FigureTag | GapTag] = []
@@ -141,11 +143,21 @@ def parse_answer(text: str, *, at_end: bool) -> TaggedText:
         else:
             if isinstance(piece, GapTag) and piece.missing:
                 first_gap = min(first_gap, len(visible))
+            if isinstance(piece, CiteTag):
+                visible = _without_spaces_after_cite(visible)
             visible += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
             tags.append(piece)
     if questions or not at_end:  # line breaks before a follow-up question belong to it
         visible = visible.rstrip("\n")
+    if not at_end:  # another citation may follow
+        visible = _without_spaces_after_cite(visible)
     return TaggedText(visible, tuple(tags), tuple(questions), min(first_gap, len(visible)))
+
+
+def _without_spaces_after_cite(text: str) -> str:
+    """Remove spaces at the end of a text if a citation precedes them."""
+    stripped = text.rstrip(_SPACES)
+    return stripped if stripped.endswith(_CITE) else text
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:

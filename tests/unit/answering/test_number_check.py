@@ -33,6 +33,11 @@ SALES = TableResult(
 )
 
 
+OTHER = SALES.model_copy(
+    update={"result_id": "q2", "sql": "SELECT 2", "rows": (("C-1007", 14880),), "row_count": 1}
+)
+
+
 async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[AnswerWriter, str]:
     """Write an answer and return its writer and the streamed text."""
 
@@ -46,7 +51,7 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
         CitationBook((HIT,)),
         QuoteRepairer(ScriptedChatModel(), lambda: None),
         numbers=NumberCheck(
-            [SALES],
+            [SALES, OTHER],
             computed,
             others=("What are the top 2 of 5?", HIT.content),
             language="en",
@@ -127,3 +132,11 @@ async def test_a_sentence_may_name_todays_date() -> None:
     sentence = "As of 4 May 2026 the North leads"
     _, text = await write(f'{sentence} <cite result="q1"/>.\n\n{sentence}.')
     assert text == f"{sentence} {MARK}.\n\n{sentence}."
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_citations_separated_by_a_space_prove_a_sentence_together(size: int) -> None:
+    cites = '<cite result="q1"/> <cite result="q2"/>'
+    _, text = await write(f"The North made 1,200 and EUR 14,880 for C-1007. {cites} It leads.", size)
+    marks = f"{MARK} (Source: sales.csv, computed)[2]"
+    assert text == f"The North made 1,200 and EUR 14,880 for C-1007. {marks} It leads."

@@ -83,7 +83,7 @@ def test_the_answer_of_a_longer_text_begins_with_that_of_a_shorter_one(text: str
 
 
 TAGS = ('<cite result="q1"/>', "<gap/>", '<gap missing="x"/>', '<figure block_id="f"/>')
-TEXTS = ("\0", "\1", "It is 5. ")
+TEXTS = ("\0", "\1", "It is 5. ", " ", "\n")
 CITE = CiteTag(result="q1")
 
 
@@ -134,4 +134,22 @@ def test_a_line_break_or_a_figure_ends_a_statement() -> None:
         Statement(".\n"),
         Statement("It", begins_line=True),
         FigureTag("f"),
+    ]
+
+
+@pytest.mark.parametrize("space", ["", " ", "  ", "\t", "\u00a0"])
+def test_citations_separated_by_spaces_follow_one_statement(space: str) -> None:
+    answer = parse_answer(f'It made 5. <cite result="q1"/>{space}<cite result="q1"/> It', at_end=True)
+    assert list(answer.parts(0, len(answer.text))) == [
+        Statement("It made 5. ", (CITE, CITE), begins_line=True),
+        Statement(" It"),
+    ]
+
+
+def test_citations_on_separate_lines_follow_separate_statements() -> None:
+    answer = parse_answer('- 5 <cite result="q1"/> \n<cite result="q1"/>', at_end=True)
+    assert [part.cites for part in answer.parts(0, len(answer.text)) if isinstance(part, Statement)] == [
+        (CITE,),
+        (),
+        (CITE,),
     ]
