@@ -75,6 +75,8 @@ class QueryResult(Model):
         source_rows: line numbers of the sheet rows behind the result of a query over a single table, at most
             MAX_SOURCE_ROWS.
         constants: literals in the query.
+        main_table: SQL name of the table that contains the first row, if a query reads several; "" if
+            unclear.
     """
 
     sql: str
@@ -86,6 +88,7 @@ class QueryResult(Model):
     truncated: bool = False
     source_rows: tuple[int, ...] = ()
     constants: tuple[str, ...] = ()
+    main_table: str = ""
 
 
 class QueryRefusal(Model):

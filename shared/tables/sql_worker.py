@@ -6,7 +6,7 @@ access to their table is denied. So only permitted files are attached to the con
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 import apsw
@@ -33,6 +33,7 @@ from shared.tables.sql_words import in_words
 _MAX_TEXT_BYTES = 100_000  # per value, because the time limit isn't checked while a value is computed
 _HEAP_BYTES = 64 << 20  # larger sorts and joins use temporary files
 _STEPS_BETWEEN_LOOKS = 10_000
+_MAX_SOUGHT_CELLS = 8
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: _MAX_TEXT_BYTES,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # applies to the generated SQL, in which each `*` is expanded
@@ -117,6 +118,7 @@ def _run(job: QueryJob, allowed: GuardedQuery, places: _Places) -> QueryResult:
                 "row_count": min(len(rows), MAX_ROWS),
                 "truncated": is_cut,
                 "source_rows": _source_rows(connection, allowed.source),
+                "main_table": _main_table(connection, allowed.tree, places, rows[0]) if rows else "",
             }
         )
     finally:
@@ -167,6 +169,39 @@ def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
     except apsw.Error:
         return ()
     return tuple(lines)
+
+
+def _main_table(connection: apsw.Connection, tree: exp.Query, places: _Places, row: Sequence[Cell]) -> str:
+    """Return the SQL name of the table that contains most cells of a row, if a query reads several tables.
+
+    Returns:
+        "" if the query reads one table, several contain equally many cells, or the search takes too long.
+    """
+    read = {table.name.casefold() for table in tree.find_all(exp.Table)}
+    tables = [(name, *place) for name, place in places.items() if name.casefold() in read]
+    if len(tables) < 2:
+        return ""
+    cells = [cell for cell in row[:_MAX_SOUGHT_CELLS] if cell not in (None, "")]
+    counts: dict[str, int] = {}
+    try:
+        for name, file, table in tables:
+            columns = ", ".join(f'"{column}"' for column in table.columns)
+            counts[name] = sum(
+                # Safe to insert: `identifier` made the names of columns, and apsw quotes the values.
+                bool(
+                    list(
+                        connection.execute(
+                            f'SELECT 1 FROM "{file}"."{table.stored_name}" '  # noqa: S608
+                            f"WHERE {apsw.format_sql_value(cell)} IN ({columns}) LIMIT 1"
+                        )
+                    )
+                )
+                for cell in cells
+            )
+    except apsw.Error:
+        return ""
+    first, second, *_ = sorted(counts, key=counts.__getitem__, reverse=True)
+    return first if counts[first] > counts[second] else ""
 
 
 def _cell(value: object) -> Cell:

@@ -296,9 +296,9 @@ def _column(column: Column) -> dict[str, Any]:
 
 def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:
     """Convert a query result to evidence. It keeps at most 50 rows, and only the tables that the SQL
-    names.
+    names. The table that contains the first row comes first, because citations open it.
     """
-    queried = tables_in(result.sql, tables)
+    queried = sorted(tables_in(result.sql, tables), key=lambda table: table.name != result.main_table)
     headings = (heading for table in queried for heading in (table.table.title, table.table.unit))
     return TableResult(
         sql=result.sql,

@@ -188,3 +188,15 @@ async def test_cells_without_a_value_are_named_as_an_assumption(services: Servic
     sql = f"SELECT COUNT(*) FROM {table['name']} WHERE well = 'W1'"
     counted = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
     assert counted["assumptions"] == []
+
+
+async def test_the_file_with_the_first_row_is_cited_first(services: Services) -> None:
+    sales = await dropped(services)
+    plan = await dropped(services, "Region,Target\nNorth,7\nWest,900\n")
+    sql = (
+        f"SELECT region, revenue AS n FROM {sales['name']} UNION ALL "
+        f"SELECT region, target FROM {plan['name']} ORDER BY n DESC LIMIT 1"
+    )
+    result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[sales["table_id"], plan["table_id"]])
+    assert result["rows"] == [["West", 900]]
+    assert [table["table_id"] for table in result["tables"]] == [plan["table_id"], sales["table_id"]]

@@ -227,3 +227,32 @@ def test_months_end_with_their_last_day(files: tuple[QueryFile, ...], expression
     result = run_query(f"SELECT {expression} FROM plan LIMIT 1", files)
     assert result.rows == ((date,),)
     assert run_query(result.sql, files).sql == result.sql  # so that its proof can run it again
+
+
+@pytest.mark.parametrize(
+    ("sql", "main"),
+    [
+        ("SELECT n AS x FROM many UNION ALL SELECT revenue FROM sales ORDER BY x DESC LIMIT 1", "many"),
+        ("SELECT x FROM (SELECT revenue AS x FROM sales UNION SELECT n FROM many) WHERE x = 120.5", "sales"),
+        ("SELECT s.region, s.revenue FROM plan p JOIN sales s ON s.region = p.region", "sales"),
+        ("SELECT s.region FROM plan p JOIN sales s ON s.region = p.region", ""),
+        ("SELECT SUM(revenue) + (SELECT SUM(target) FROM plan) FROM sales", ""),
+        ("SELECT region FROM sales", ""),
+        ("SELECT region FROM sales UNION SELECT region FROM plan WHERE 1 = 0 ORDER BY 1 LIMIT 0", ""),
+    ],
+)
+def test_the_main_table_contains_the_first_row(files: tuple[QueryFile, ...], sql: str, main: str) -> None:
+    assert run_query(sql, files).main_table == main
+
+
+def test_quotes_in_a_cell_do_not_change_the_search_for_its_table(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "names.sqlite") as connection:
+        for name in ("t1", "t2"):
+            connection.execute(f"CREATE TABLE {name} (_row INTEGER, name TEXT)")
+        connection.execute("INSERT INTO t2 VALUES (2, ?)", ("it's '') OR 1 IN (1",))
+    one, two = (
+        QueryTable(name=name, stored_name=stored, title=name, columns=("name",))
+        for name, stored in (("one", "t1"), ("two", "t2"))
+    )
+    file = QueryFile(path=tmp_path / "names.sqlite", tables=(one, two))
+    assert run_query("SELECT name FROM one UNION ALL SELECT name FROM two", (file,)).main_table == "two"
