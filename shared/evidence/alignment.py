@@ -452,7 +452,7 @@ def _alignment(runs: Sequence[Run], block: BlockText) -> Alignment:
         quote += "\n".join(lines)
         fragments += lines
         reached = run[1]
-    return Alignment(tuple(fragments), quote, block.words[runs[0][0]].start)
+    return Alignment(tuple(fragments), quote, block.span(runs[0])[0])
 
 
 def _pieces(run: Run, block: BlockText) -> Iterator[Run]:

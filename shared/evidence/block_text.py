@@ -15,6 +15,8 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _MAX_LABEL_WORDS = 6
 _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 
+_PARTNERS = {")": "(", "]": "[", "}": "{"}
+
 Run = tuple[int, int]
 """A range of word indexes in a block. The end is exclusive."""
 
@@ -94,14 +96,34 @@ class BlockText:
         return [label for _, label in self._labels[first:last]]
 
     def shown(self, run: Run) -> str:
-        """Return the text of a range of words, including the closing punctuation after it."""
+        """Return the text of a range of words, with the brackets and the punctuation that belong to it."""
+        return self.text[slice(*self.span(run))]
+
+    def span(self, run: Run) -> tuple[int, int]:
+        """Return the start and end offset of a range of words, including the brackets around them that have
+        no partner outside, as in `(a) The tenant` or `point d)`, and the closing punctuation.
+        """
         start, end = self.words[run[0]].start, self.words[run[1] - 1].end
-        if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
-            ")", start, end
-        ):
+        while self.text[end : end + 1] in _PARTNERS and not self._closes_before(start, end):
             end += 1
-        closing = _CLOSING.match(self.text, end)
-        return self.text[start : closing.end() if closing else end]
+        for closing, opening in _PARTNERS.items():
+            inner = self.text[start:end]
+            if start and self.text[start - 1] == opening and inner.count(closing) > inner.count(opening):
+                start -= 1
+        punctuation = _CLOSING.match(self.text, end)
+        return start, punctuation.end() if punctuation else end
+
+    def _closes_before(self, start: int, end: int) -> bool:
+        """Return whether the closing bracket at `end` closes one that its paragraph opens before `start`."""
+        closing = self.text[end]
+        opening = _PARTNERS[closing]
+        inner = self.text[start:end]
+        if inner.count(opening) > inner.count(closing):
+            return False
+        depth = 0
+        for sign in self.text[:start].rpartition("\n\n")[2]:
+            depth = depth + 1 if sign == opening else max(depth - (sign == closing), 0)
+        return depth > 0
 
     def line(self, run: Run) -> str:
         """Return the complete line of text that contains `run`, a range of words in a table row."""

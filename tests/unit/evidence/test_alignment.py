@@ -467,12 +467,24 @@ def test_a_quotation_has_at_most_twelve_parts() -> None:
     [
         ("see the valve (type V2", "see the valve (type V2) open", "see the valve (type V2)"),
         ("valve type V2", "the (valve type V2) opens", "valve type V2"),
+        ("as described in point d)", "as described in point d).", "as described in point d)."),
+        ("described in point d", "(as described in point d) below", "described in point d"),
+        ("described in point d", "a) is (as described in point d) below", "described in point d"),
+        ("(d) The tenant pays.", "(c) Rent\n(d) The tenant pays.", "(d) The tenant pays."),
+        ("d) The tenant pays.", "(d) The tenant pays.", "(d) The tenant pays."),
+        ("d) The tenant pays.", "c) Rent\nd) The tenant pays.", "d) The tenant pays."),
+        ("(EU) 2016/679 applies", "Regulation (EU) 2016/679 applies", "(EU) 2016/679 applies"),
+        ("the study of Meyer [12]", "the study of Meyer [12], which", "the study of Meyer [12]"),
+        ("see the valve (type (a))", "see the valve (type (a))", "see the valve (type (a))"),
+        ("valve type (a)", "the (valve type (a)) opens", "valve type (a)"),
     ],
 )
-def test_a_fragment_is_shown_with_the_bracket_that_closes_it(quote: str, content: str, fragment: str) -> None:
+def test_a_fragment_is_shown_with_the_brackets_that_belong_to_it(
+    quote: str, content: str, fragment: str
+) -> None:
     alignment = align(quote, BlockText(content))
     assert alignment is not None
-    assert alignment.fragments == (fragment,)
+    assert (alignment.fragments, content.find(fragment)) == ((fragment,), alignment.start)
 
 
 MODELS = """| Model | Mass | Pieces |
