@@ -20,7 +20,7 @@ _JOINING = frozenset(
 )
 _PREPOSITIONS = frozenset("in en em w à x i".split())
 _EXCEPTION = re.compile(
-    r",?\s*\b(?:except|unless|excluding|sauf|hors|sofern|soweit|außer|salvo|tranne|tenzij)\b.*", re.IGNORECASE
+    r"[,\s](?:except|unless|excluding|sauf|hors|sofern|soweit|außer|salvo|tranne|tenzij)\b.*", re.IGNORECASE
 )
 # Words before a unit that don't name the contents of a table.
 _GENERAL = frozenset(
@@ -32,6 +32,7 @@ _GENERAL = frozenset(
     " alla belopp siffror värden beløb beløp tal tall kwoty dane wartości".split()
 )
 _BRACKETS = "()[]"
+_MAX_UNIT_CHARS = 200
 
 
 def split_unit(line: str) -> tuple[str, str]:
@@ -62,6 +63,8 @@ def split_unit(line: str) -> tuple[str, str]:
 
 def is_unit(text: str) -> bool:
     """Return whether a text consists of a unit. The end of a wrapped line, such as "millions):", doesn't."""
+    if len(text) > _MAX_UNIT_CHARS:
+        return False
     title, unit = split_unit(text)
     return bool(unit) and not title and text.count("(") == text.count(")")
 

@@ -32,6 +32,7 @@ BOUNDED = {
     "shared.evidence.quote_places:_SIGNS_AT_END": _QUOTE,
     "shared.evidence.text:_MARKS": _ANSWER,
     "shared.evidence.text:_MARKS_BEHIND": _ANSWER,
+    "shared.evidence.text:_MARKS_IN_ROW": _ANSWER,
     "shared.evidence.words:_BROKEN": _QUOTE,
     "shared.evidence.words:_GROUPED": _QUOTE,
     "shared.evidence.words:_UNGROUPED": _QUOTE,
