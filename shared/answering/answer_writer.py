@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.models import Gap
@@ -11,7 +12,7 @@ from shared.answering.statements import Statement, parse_answer, shown_gap
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation, TableResult
-from shared.evidence.repairs import FailedQuotation
+from shared.evidence.repairs import FailedQuotation, keeps_numbers
 from shared.evidence.source_numbers import unsourced_statements
 from shared.evidence.tags import CiteTag, FigureTag, GapTag
 from shared.evidence.text import has_mark, last_claim, whole_sentences
@@ -203,7 +204,10 @@ class AnswerWriter:
         await self.stream.flush()  # The repair calls a model, so send the text first.
         quotes = await self.repairer.repair(self._failed, self.book)
         for failure in self._failed:
-            self.stream.announce(self.book.repair(failure.number, quotes.get(failure.number, "")))
+            proves = partial(keeps_numbers, failure, language=self.numbers.language)
+            self.stream.announce(
+                self.book.repair(failure.number, quotes.get(failure.number, ""), proves=proves)
+            )
         self._failed = []
 
     def _mark_if_unproved(self, text: str) -> None:

@@ -1,6 +1,6 @@
 """Creates the numbered citations of an answer and the markers that refer to them."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from urllib.parse import urlencode
@@ -165,16 +165,22 @@ class CitationBook:
         self.citations.append(citation)
         return citation, True
 
-    def repair(self, n: int, quote: str) -> Citation:
+    def repair(self, n: int, quote: str, *, proves: Callable[[str], bool] = lambda _: True) -> Citation:
         """Replace reserved citation `n` with one for the repaired quotation, and return it. If the document
         doesn't contain the quotation, keep the unverified citation.
 
         Words of other documents don't count, because the file name is already shown.
+
+        Args:
+            proves: whether the quotation, in the words of the document, proves the claim.
         """
         citation = self.citations[n - 1]
         of_document = (hit for hit in self.hits if hit.doc_id == citation.doc_id and not _is_image(hit))
-        self.citations[n - 1] = self._find(quote, of_document, n) or citation
-        return self.citations[n - 1]
+        repaired = self._find(quote, of_document, n)
+        if repaired is None or not proves(repaired.quote):
+            return citation
+        self.citations[n - 1] = repaired
+        return repaired
 
     def source_texts(self, citation: Citation) -> Iterator[str]:
         """Yield the texts of the cited document or page that belong to the evidence, with its metadata."""

@@ -1,4 +1,6 @@
-"""Defines the model request that repairs the quotations of a turn that were not found in the documents."""
+"""Defines the model request that repairs the quotations of a turn that were not found in the documents, and
+checks its replacements.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +9,7 @@ from html import escape
 from pydantic import Field
 
 from shared.evidence.document_prompt import documents_with_blocks
+from shared.evidence.source_numbers import SourceNumbers, unsourced_numbers
 from shared.platform.models import Model
 from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
@@ -57,6 +60,20 @@ def repair_input(
     if not claims:
         return None
     return "\n".join(("<claims>", *claims, "</claims>", documents_with_blocks(cited_hits, records)))
+
+
+def keeps_numbers(failed: FailedQuotation, replacement: str, language: str) -> bool:
+    """Return whether a replacement contains the numbers of the claim that the failed quotation contains,
+    because it would otherwise prove only a part of the claim.
+
+    Args:
+        language: ISO 639-1 code of the answer.
+    """
+    before, after = (
+        set(unsourced_numbers(failed.claim, [SourceNumbers.of([quote], language)], language))
+        for quote in (failed.quote, replacement)
+    )
+    return after <= before
 
 
 def _claim(failure: FailedQuotation) -> str:

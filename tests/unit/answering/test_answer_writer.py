@@ -132,6 +132,13 @@ async def test_wrong_quotations_keep_their_numbers_and_are_repaired_together_at_
     assert announced == [3, 1, 2]
 
 
+async def test_a_repair_without_a_number_of_the_statement_is_not_verified() -> None:
+    text = 'It runs at 15 bar and 80 °C. <cite doc_id="d1" quote="It runs at 15 bar and 80 °C"/>'
+    writer, _ = await write(text, RepairingModel("The pump runs at 15 bar."))
+    assert NOT_PROVED in writer.draft.text
+    assert [citation.verified for citation in writer.book.citations] == [False]
+
+
 async def test_what_cannot_be_repaired_is_named_at_the_end_and_announced_as_not_verified() -> None:
     for quote in (None, "", "also not there"):
         model = RepairingModel(quote)

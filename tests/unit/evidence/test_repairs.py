@@ -1,6 +1,8 @@
 """Tests for the repair prompt, which the model receives for quotations found in no document."""
 
-from shared.evidence.repairs import FailedQuotation, repair_input
+import pytest
+
+from shared.evidence.repairs import FailedQuotation, keeps_numbers, repair_input
 from shared.retrieval.models import Hit
 
 HITS = tuple(
@@ -27,3 +29,23 @@ def test_all_claims_go_into_one_request_with_the_cited_documents_only() -> None:
 
 def test_without_a_block_of_a_cited_document_there_is_nothing_to_ask() -> None:
     assert repair_input([FailedQuotation(1, "It is red.", "unknown", "red")], HITS, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("replacement", "expected"),
+    [
+        ("to the sponsor within 24 hours and to the committee within seven days", True),
+        ("to the sponsor within 24 hours and to the committee", False),
+        ("to the committee within 7 days", False),
+    ],
+)
+def test_a_replacement_keeps_the_numbers_that_the_failed_quotation_has_of_the_claim(
+    replacement: str, expected: bool
+) -> None:
+    failed = FailedQuotation(
+        1,
+        "In 2026, events are reported within 7 days, and to the sponsor within 24 hours.",
+        "d1",
+        "3.1 An event is reported to the sponsor within 24 hours and to the committee within 7 days",
+    )
+    assert keeps_numbers(failed, replacement, "en") is expected
