@@ -20,9 +20,10 @@ from shared.evidence.number_words import NUMBER_WORDS, is_percent_word, without_
 
 _INSIDE = re.compile(r"\d+")
 _RANK = re.compile(r"\A\s*(?:[-*>]\s*)?(?:\|\s*)?(?:\*\*)?#?(\d{1,3})(?:\.?(?:\*\*)?\s*(?=\|)|[.)](?=\s))")
-_DATE = re.compile(r"(?<![\d.])\d{1,2}[./]\s?\d{1,2}[./]\s?(?:\d{4}|\d{2})(?![\d.])")
+_DATE = re.compile(r"(?<![\d.])(\d{1,2})[./]\s?(\d{1,2})[./]\s?(\d{4}|\d{2})(?!\.?\d)")
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
+_TWENTIETH_CENTURY = 70  # years of two digits from here on are before 2000
 _FACTOR_CHARS = 12  # characters before a number that are searched for words such as "faktor von "
 
 
@@ -73,9 +74,18 @@ def has_number(text: str) -> bool:
 
 
 def numbers_of(text: str, language: str) -> list[Number]:
-    """Return the numbers in a text, in order. The day, month and year of a date are separate numbers."""
-    parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
+    """Return the numbers in a text, in order. The day, month and year of a date are separate numbers, also of
+    a date such as 28.2.26.
+    """
+    parted = _DATE.sub(_parted, text)
     return [_read(match, language) for match in words_of(language).number.finditer(parted)]
+
+
+def full_year(year: str) -> str:
+    """Return the digits of a year with its century: "2026" for "26" and for "2026"."""
+    if len(year) == 4:
+        return year
+    return f"{20 if int(year) < _TWENTIETH_CENTURY else 19}{year}"
 
 
 def without_rank(line: str, most: int) -> str:
@@ -206,6 +216,11 @@ def _is_stated(number: Number, others: Collection[str], language: str) -> bool:
 def _occurs_in(number: Number, text: str) -> bool:
     """Return whether the number occurs in the text as part of a date or of a name such as "A-200"."""
     return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
+
+
+def _parted(date: re.Match[str]) -> str:
+    """Return the day, month and year of a date as separate numbers."""
+    return f"{date[1]} / {date[2]} / {full_year(date[3])}"
 
 
 def _read(match: re.Match[str], language: str) -> Number:

@@ -271,7 +271,8 @@ def _by_name(scales: Mapping[int, str]) -> dict[str, int]:
 def _number(scale: str) -> re.Pattern[str]:
     return re.compile(
         r"(?<![\w.,])(?P<sign>[-−–](?=[\d€$£]))?[€$£]?\s?"
-        r"(?P<digits>\d+(?:[.,'’\u00a0\u202f\u2009]\d+|[ ]\d{3}(?!\d))*)"
+        # Spaces group digits only after one to three, so "2025 747.590" is a year and a number.
+        r"(?P<digits>\d{1,3}(?:[\u00a0\u202f\u2009 ]\d{3}(?!\d))+(?:[.,]\d+)*|\d+(?:[.,'’]\d+)*)"
         rf"(?P<rest>\s?(?:%|(?:{_PERCENT})\b)|\s?(?:{scale})\b)?"
         rf"|(?<!\w)(?P<word>{'|'.join(NUMBER_WORDS)})(?:\s(?P<scale>{scale}))?(?!\w)",
         re.IGNORECASE,

@@ -10,19 +10,26 @@ compared are numbers that are words in the statement, the months of dates, and 0
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
 
 from shared.evidence.citations import CitationBook
-from shared.evidence.number_proof import Number, numbers_of, without_date, without_rank
+from shared.evidence.number_proof import Number, full_year, numbers_of, without_date, without_rank
 from shared.evidence.text import cited_statements
 
 _DIGITS = re.compile(r"(?<![\d.,])\d{1,19}(?!\d|[.,]\d)")
-_NUMERIC_DATES = (
-    (re.compile(r"(?<![\d.])(\d{1,2})\.\s?\d{1,2}\.\s?(\d{4}|\d{2})(?![\d.])"), r"\1 / \2"),
+
+
+def _day_and_year(date: re.Match[str]) -> str:
+    """Return the day and the year of a date without its month."""
+    return f"{date[1]} / {full_year(date[2])}"
+
+
+_NUMERIC_DATES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"(?<![\d.])(\d{1,2})\.\s?\d{1,2}\.\s?(\d{4}|\d{2})(?!\.?\d)"), _day_and_year),
     (re.compile(r"(?<![\d/])\d{1,2}/\d{1,2}/(\d{4})(?![\d/])"), r"\1"),  # the day may be first or second
     (re.compile(r"(?<![\d-])(\d{4})-\d{2}-(\d{2})(?![\d-])"), r"\1 / \2"),
 )

@@ -553,3 +553,43 @@ def test_other_number_words_are_values(language: str, statement: str, wrong: lis
 
 def test_a_question_in_english_supports_an_answer_in_another_language() -> None:
     assert unproved_numbers("Les 12 mois.", [SALES], ["What about twelve months?"], "fr") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "numbers"),
+    [
+        ("de", "2025 747.590 kWh", ["2025", "747.590"]),
+        ("de", "2025 120 Stück", ["2025", "120"]),
+        ("sv", "2024 790 757", ["2024", "790 757"]),
+        ("sv", "2024 790\u202f757", ["2024", "790\u202f757"]),
+        ("en", "In 2025 747,590 kWh", ["2025", "747,590"]),
+        ("fr", "12 345 678,9", ["12 345 678,9"]),
+        ("en", "1 234 5678", ["1 234", "5678"]),
+        ("en", "1 234,567.8", ["1 234,567.8"]),
+    ],
+)
+def test_digits_are_grouped_by_spaces_only_after_one_to_three(
+    language: str, text: str, numbers: list[str]
+) -> None:
+    assert [number.text for number in numbers_of(text, language)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("28.2.26", [28, 2, 2026]),
+        ("1/3/69", [1, 3, 2069]),
+        ("01. 03. 70", [1, 3, 1970]),
+        ("1.3.2070", [1, 3, 2070]),
+    ],
+)
+def test_a_year_of_two_digits_has_a_century(text: str, values: list[int]) -> None:
+    assert [number.value for number in numbers_of(text, "de")] == values
+
+
+def test_a_date_with_a_short_year_is_proved_by_the_whole_date() -> None:
+    ends = result(("C-1", "2026-02-28"))
+    assert unproved_numbers("Er endet am 28.2.26.", [ends], (), "de") == []
+    assert unproved_numbers("Er endet am 28.2.27.", [ends], (), "de") == ["2027"]
+    assert unproved_numbers("Er endet am 28.2.2026.", [ends], (), "de") == []
+    assert [number.text for number in numbers_of("Kapitel 1.2.3.4", "de")] == ["1.2.3.4"]

@@ -72,6 +72,8 @@ def test_other_numbers_are_reported_once_as_written(statement: str, numbers: lis
         ("Revenue was 53.7 million euros.", "| Revenue (EUR thousand) | 53,700 |", "en"),
         ("Umsatz: 1,2 Mrd. EUR", "Revenue was 1.2 billion euros.", "de"),
         ("The tag A-200 is on the pump.", "Pump A-200 has a tag.", "en"),
+        ("Der Vertrag endet am 28.2.26.", "It ends on 2026-02-28.", "de"),
+        ("Es waren 2025 747.590 kWh.", "In 2025: 747,590 kWh", "de"),
     ],
 )
 def test_numbers_are_recognised_in_other_notations(statement: str, source: str, language: str) -> None:
