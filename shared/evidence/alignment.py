@@ -40,7 +40,8 @@ class Alignment:
 
     Attributes:
         fragments: the block's own words, in order. Each fragment is contiguous on the page.
-        quote: the fragments for display, one per line, with `OMISSION` where words are left out.
+        quote: the fragments for display, one per line, with `OMISSION` where words are left out, and without
+            the `>` before the lines of a quoted e-mail.
         start: offset of the first fragment in the block's `text`.
     """
 
@@ -442,14 +443,16 @@ def _alignment(runs: Sequence[Run], block: BlockText) -> Alignment:
             continue
         if row is None:
             lines = [block.shown(run)]
+            text = block.unquoted(run)
         else:
             is_headed = not row.header or any(previous.cells == row.header for previous in shown_rows)
             rows = [row] if is_headed else [Row((), row.header), row]
             shown_rows += rows
             lines = [block.line(row_shown.run) for row_shown in rows]
+            text = "\n".join(lines)
         if fragments:
             quote += "\n" if run[0] == reached or row is not None else OMISSION
-        quote += "\n".join(lines)
+        quote += text
         fragments += lines
         reached = run[1]
     return Alignment(tuple(fragments), quote, block.span(runs[0])[0])

@@ -99,6 +99,20 @@ class BlockText:
         """Return the text of a range of words, with the brackets and the punctuation that belong to it."""
         return self.text[slice(*self.span(run))]
 
+    def unquoted(self, run: Run) -> str:
+        """Return the same text as `shown`, without the `>` before each line of an e-mail that another quotes.
+
+        A `>` stays if the first line has none, because it may mean "more than".
+        """
+        start = self.words[run[0]].start
+        before = self.text[:start].rpartition("\n")[2]
+        depth = before[: len(before) - len(before.lstrip("> \t"))].count(">")
+        first, *others = self.shown(run).split("\n")
+        marks = re.compile(rf"[ \t]*(?:>[ \t]?){{{depth}}}")
+        if not all(marks.match(line) for line in others):
+            return self.shown(run)
+        return "\n".join((first, *(marks.sub("", line, count=1) for line in others)))
+
     def span(self, run: Run) -> tuple[int, int]:
         """Return the start and end offset of a range of words, including the brackets around them that have
         no partner outside, as in `(a) The tenant` or `point d)`, and the closing punctuation.
@@ -110,6 +124,10 @@ class BlockText:
             inner = self.text[start:end]
             if start and self.text[start - 1] == opening and inner.count(closing) > inner.count(opening):
                 start -= 1
+        if self.text.startswith(">", end) and self.text.rfind("<", start, end) > self.text.rfind(
+            ">", start, end
+        ):
+            end += 1  # of an e-mail address
         punctuation = _CLOSING.match(self.text, end)
         return start, punctuation.end() if punctuation else end
 

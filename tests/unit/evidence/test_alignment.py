@@ -678,3 +678,60 @@ def test_labels_are_found_where_lines_and_sentences_begin() -> None:
     )
     assert block.labels((0, len(block.words))) == ["step", "its colour lid", "note"]
     assert block.labels((1, 4)) == []
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "expected"),
+    [
+        (
+            "each further operator costs 350",
+            "> each further\n> operator costs 350",
+            "each further\noperator costs 350",
+        ),
+        (
+            "further operator costs 350",
+            "> > each further\n> > operator costs 350",
+            "further\noperator costs 350",
+        ),
+        (
+            "further operator costs 350",
+            "> each further\n> > operator costs 350",
+            "further\n> operator costs 350",
+        ),
+        (
+            "each further operator costs",
+            "each further\n> operator costs 350",
+            "each further\n> operator costs",
+        ),
+        ("further of us operator", "> further\nof us\n> operator", "further\nof us\n> operator"),
+        ("is > 5 bar and", "> it is > 5 bar\n> and more", "is > 5 bar\nand"),
+    ],
+)
+def test_quotation_marks_of_e_mails_are_not_shown(quote: str, content: str, expected: str) -> None:
+    alignment = align(quote, BlockText(content))
+    assert alignment is not None
+    assert alignment.quote == expected
+    assert alignment.fragments[0] in content
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "expected"),
+    [
+        (
+            "Cc: Helena Braun <h.b@varder.example>",
+            "Cc: Helena Braun <h.b@varder.example>\nHi",
+            "Cc: Helena Braun <h.b@varder.example>",
+        ),
+        (
+            "we asked Helena <h.b@varder.example>.",
+            "> we\n> asked Helena <h.b@varder.example>.",
+            "we\nasked Helena <h.b@varder.example>.",
+        ),
+        ("the mail of Helena", "the mail of Helena> is", "the mail of Helena"),
+        ("write to h.b@varder.example", "write to h.b@varder.example> is", "write to h.b@varder.example"),
+    ],
+)
+def test_an_address_is_shown_with_both_brackets(quote: str, content: str, expected: str) -> None:
+    alignment = align(quote, BlockText(content))
+    assert alignment is not None
+    assert alignment.quote == expected
