@@ -3,9 +3,10 @@ statement. Pure.
 
 A number is accepted if it equals a cell, a row count, or a number in the question, the SQL or a name. "12.5
 %" matches 0.125 and 12.5, and as a difference from the whole 87.5 and 112.5. "3.5 times" matches 350 %, or
-250 % more. "1.2 million" matches 1,234,000. Ambiguous notation is read in the answer's language: "1.234" is
-above a thousand in German and just above 1 in English. A negative cell matches its magnitude if the
-statement describes a decrease. Names of periods, such as "the first three quarters", need no proof.
+250 % more. "1.2 million" matches 1,234,000, and "95,000" matches 95 in a table in thousands. Ambiguous
+notation is read in the answer's language: "1.234" is above a thousand in German and just above 1 in English.
+A negative cell matches its magnitude if the statement describes a decrease. Names of periods, such as "the
+first three quarters", need no proof.
 """
 
 import re
@@ -57,15 +58,21 @@ class _Meaning:
     Attributes:
         has_percentages: values may be percentages.
         scales: powers of ten that the labels name; values may be in that scale.
+        heading_scales: those that the lines above the tables name.
     """
 
     has_percentages: bool
     scales: Collection[int]
+    heading_scales: Collection[int]
 
     @classmethod
-    def of(cls, labels: str, language: str) -> "_Meaning":
+    def of(cls, labels: str, headings: str, language: str) -> "_Meaning":
         words = words_of(language)
-        return cls(words.percentages.search(labels) is not None, words.scales_named(labels))
+        return cls(
+            words.percentages.search(labels) is not None,
+            words.scales_named(labels),
+            words.scales_named(headings),
+        )
 
 
 def has_number(text: str) -> bool:
@@ -140,10 +147,11 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     cells = [cell for row in result.rows for cell in row]
     filenames = (table.filename for table in result.tables)
     labels = " ".join((*result.columns, result.sql_in_words, *result.headings, *filenames))
-    meaning = _Meaning.of(" ".join((labels, *result.constants)), language)
+    meaning = _Meaning.of(" ".join((labels, *result.constants)), " ".join(result.headings), language)
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(
         _equals(number, value, meaning, falls=falls)
+        or _is_written_out(number, value, meaning, falls=falls)
         or _is_distance(number, value, meaning, falls=falls)
         or _is_factor(number, value, meaning)
         for value in values
@@ -172,6 +180,15 @@ def _equals(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -
         exponents |= {number.exponent - power for power in meaning.scales}
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(magnitude.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
+
+
+def _is_written_out(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -> bool:
+    """Return whether the number is the cell value `value` without the scale of its table. Example: 95 in a
+    table in thousand EUR is EUR 95,000.
+    """
+    if number.exponent or number.is_percent or number.is_factor:
+        return False
+    return any(_equals(number, value.scaleb(power), meaning, falls=falls) for power in meaning.heading_scales)
 
 
 def _is_distance(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -> bool:

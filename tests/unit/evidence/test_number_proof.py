@@ -593,3 +593,29 @@ def test_a_date_with_a_short_year_is_proved_by_the_whole_date() -> None:
     assert unproved_numbers("Er endet am 28.2.27.", [ends], (), "de") == ["2027"]
     assert unproved_numbers("Er endet am 28.2.2026.", [ends], (), "de") == []
     assert [number.text for number in numbers_of("Kapitel 1.2.3.4", "de")] == ["1.2.3.4"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "cells", "statement", "wrong"),
+    [
+        ("in thousand EUR", (95, 5), "EUR 95,000, EUR 5,000 too much", []),
+        ("in thousand EUR", (95.4,), "EUR 95,400, not EUR 95,000 or 954,000", ["95,000", "954,000"]),
+        ("in Mio. EUR", (1.5,), "EUR 1,500,000, not EUR 1,500", ["1,500"]),
+        ("in thousand EUR", (-5,), "EUR -5,000, not EUR 5,000", ["5,000"]),
+        ("in thousand EUR", (-5,), "It fell by EUR 5,000", []),
+        ("in thousand EUR", (95,), "95,000 thousand", ["95,000 thousand"]),
+        ("in thousand EUR", (95,), "9,500,000 %, 95,000 %", ["9,500,000 %", "95,000 %"]),
+        ("in thousand EUR", (95,), "95,000 times", ["95,000"]),
+        ("in EUR", (95,), "EUR 95,000", ["95,000"]),
+    ],
+)
+def test_the_scale_of_a_table_may_be_written_out(
+    unit: str, cells: tuple[Cell, ...], statement: str, wrong: list[str]
+) -> None:
+    table = result(*(("North", cell) for cell in cells)).model_copy(update={"headings": (unit,)})
+    assert unproved_numbers(statement, [table.model_copy(update={"truncated": True})], (), "en") == wrong
+
+
+def test_only_the_lines_above_a_table_give_a_number_without_a_scale_one() -> None:
+    assert unproved_numbers("95,000", [result(("North", 95), columns=("a", "length_m"))], (), "en")
+    assert unproved_numbers("95,000", [result(("North", 95), columns=("a", "thousand"))], (), "en")
