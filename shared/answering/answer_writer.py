@@ -236,9 +236,8 @@ class AnswerWriter:
     def _unsourced_numbers(self) -> str:
         """Return the numbers that their cited documents don't contain, as in `15,800 [2]; 31, 2026 [3]`."""
         checked = self.numbers
-        question = checked.others[0] if checked.others else ""
         statements = unsourced_statements(
-            self.draft.text, self.book, question, checked.language, checked.today
+            self.draft.text, self.book, checked.question, checked.language, checked.today
         )
         return "; ".join(
             f"{', '.join(numbers)} {''.join(f'[{n}]' for n in citations)}"

@@ -1,7 +1,8 @@
 """Checks the numbers in an answer against the results of table queries.
 
 A sentence is withheld if one of its numbers is missing from the results that it cites. In a sentence without
-citations, a number must occur in a result, a passage or the question, or be part of today's date.
+citations, a number must occur in a result or a passage. Every sentence may repeat numbers of the question and
+of earlier answers, and name today's date.
 """
 
 import re
@@ -33,15 +34,18 @@ class NumberCheck:
     Attributes:
         results: results of all table queries of the run. If there are none, nothing is checked.
         is_computed: repeats the query of a result. All queries are repeated once, at the first check.
-        others: texts whose numbers an uncited statement may repeat. The first is the question; its numbers
-            are allowed in cited statements as well.
+        question: text whose numbers every statement may repeat.
+        earlier_answers: answers to earlier questions of the thread, whose numbers every statement may repeat.
+        passages: texts whose numbers an uncited statement may repeat.
         language: ISO 639-1 code of the answer.
         today: a date that any sentence may contain.
     """
 
     results: Sequence[TableResult] = ()
     is_computed: IsComputed | None = None
-    others: Sequence[str] = ()
+    question: str = ""
+    earlier_answers: Sequence[str] = ()
+    passages: Sequence[str] = ()
     language: str = "en"
     today: date | None = None
     _computed: list[TableResult] | None = field(default=None, repr=False)
@@ -63,7 +67,8 @@ class NumberCheck:
             return [statement]  # Quotations prove statements without query results.
         computed = await self.computed()
         cited = [result for result in computed if result.result_id in ids]
-        others = [*self.others[:1], *(cite.quote for cite in statement.cites)] if ids else self.others
+        passages = [cite.quote for cite in statement.cites] if ids else self.passages
+        others = [self.question, *self.earlier_answers, *passages]
         parts: list[Statement | Withheld] = []
         for number, sentence in enumerate(_sentences(statement.text)):
             may_be_rank = statement.begins_line and not number

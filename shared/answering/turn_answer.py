@@ -174,10 +174,9 @@ class TurnAnswer:
         return NumberCheck(
             results=[result for turn_results in question.before.results for result in turn_results.tables],
             is_computed=lambda result: recomputed(result, question.request, services, self._time),
-            others=(
-                f"{question.text}\n{question.request.question}",
-                *(hit.content for hit in question.shown.blocks if hit.content),
-            ),
+            question=f"{question.text}\n{question.request.question}",
+            earlier_answers=[turn.answer for turn in question.request.conversation.turns],
+            passages=[hit.content for hit in question.shown.blocks if hit.content],
             language=question.stored.plan.language,
             today=question.request.today,
         )

@@ -53,7 +53,9 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
         numbers=NumberCheck(
             [SALES, OTHER],
             computed,
-            others=("What are the top 2 of 5?", HIT.content),
+            question="What are the top 2 of 5?",
+            earlier_answers=["Four contracts end, for EUR 73,980."],
+            passages=[HIT.content],
             language="en",
             today=date(2026, 5, 4),
         ),
@@ -140,3 +142,11 @@ async def test_citations_separated_by_a_space_prove_a_sentence_together(size: in
     _, text = await write(f"The North made 1,200 and EUR 14,880 for C-1007. {cites} It leads.", size)
     marks = f"{MARK} (Source: sales.csv, computed)[2]"
     assert text == f"The North made 1,200 and EUR 14,880 for C-1007. {marks} It leads."
+
+
+async def test_numbers_of_earlier_answers_may_be_repeated() -> None:
+    sentence = "Two of the four contracts, for EUR 73,980, are in the North."
+    _, text = await write(
+        f'{sentence} <cite result="q1"/>\n\n{sentence}\n\nOf five, 73,981. <cite result="q1"/>'
+    )
+    assert text == f"{sentence} {MARK}\n\n{sentence}\n\n{LEFT_OUT} {MARK}"
