@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from shared.platform.models import Model
 from shared.retrieval.document_names import (
     fits_whole,
+    is_described,
     is_plural,
     match_reference,
     naming_words,
@@ -116,18 +117,22 @@ def not_in_evidence(missing: Sequence[MissingDocument], evidence: Evidence) -> t
     """Return the missing documents that the search for evidence did not find either.
 
     The search by content may find a document that the search by name missed, such as one with the words of
-    the reference in a heading. Headings don't count for a certainly missing document: the report of 2023 may
-    have a section about 2022.
+    the reference in a heading, author, summary or first block. These don't count for a certainly missing
+    document: the report of 2023 may have a section about 2022.
     """
     names = [naming_words(f"{hit.filename} {hit.heading_path}") for hit in evidence.blocks]
+    openings = {hit.doc_id: hit.content for hit in evidence.blocks if hit.ordinal == 0}
 
     def is_found(document: MissingDocument) -> bool:
         reference = document.reference
         if match_reference(spelled_as_named(reference, evidence.records), evidence.records):
             return True
+        if document.is_certain or _FILE_NAME.search(reference):
+            return False
         words = naming_words(reference)
-        by_heading = not document.is_certain and not _FILE_NAME.search(reference)
-        return bool(words) and by_heading and any(words <= name for name in names)
+        return (bool(words) and any(words <= name for name in names)) or any(
+            is_described(reference, record, openings.get(record.doc_id, "")) for record in evidence.records
+        )
 
     return tuple(document for document in missing if not is_found(document))
 

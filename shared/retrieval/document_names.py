@@ -76,6 +76,21 @@ _PLURALS = (
     ("s", ""),
 )
 
+# Nouns for kinds of documents in the languages of the pages. Beside another name they only describe, and the
+# document may be in another language: "Vertrag mit Termoclima" is a "contratto".
+_KINDS = frozenset(
+    "contract agreement report letter email mail offer invoice minutes "
+    "vertrag vereinbarung bericht brief angebot rechnung protokoll "
+    "contrat accord rapport lettre offre facture "
+    "contratto accordo rapporto relazione lettera offerta fattura "
+    "contrato acuerdo informe carta oferta factura "
+    "umowa raport list faktura avtal rapport brev offert faktura overeenkomst verslag offerte factuur".split()
+)
+_CONNECTIVES = frozenset(
+    "with by from at mit vom bei con di del della dal avec de du z od med från av met van".split()
+)
+_POSSESSIVE = re.compile(r"['’]s\b")
+
 _GENITIVE_ENDS = tuple(end for end, _ in _GENITIVES)
 _SHORTEST = 4  # words with fewer letters, such as "gas" and "HVs", keep their endings
 _MIN_SHARE = 0.6  # minimum share of a reference's words in a name; measured on the samples only
@@ -147,6 +162,23 @@ def fits_whole(reference: str, record: DocumentRecord) -> bool:
     """Return whether every word of a reference occurs in the document's file name, title or type."""
     words = _without_format(_with_months(_words(reference)), record)
     return _same_name(reference, record) or (bool(words) and words <= _document_words(record))
+
+
+def is_described(reference: str, record: DocumentRecord, opening: str = "") -> bool:
+    """Return whether a document's name, author, date, summary or opening text has all words of a reference,
+    such as "Priya's e-mail of 11 June". Nouns for kinds of documents and connectives are ignored.
+
+    Args:
+        opening: the first text of the document, if known.
+    """
+    words = _without_format(_with_months(_words(_POSSESSIVE.sub("", reference))), record)
+    names = words - _KINDS - _CONNECTIVES
+    date = (record.printed_date or "").split("-")
+    parts = {
+        _MONTH_NUMBERS.get(part, part) if place == 1 else part.lstrip("0") for place, part in enumerate(date)
+    }
+    text = " ".join((record.author or "", record.summary_brief, opening))
+    return bool(names) and names <= _document_words(record) | _with_months(_words(text)) | parts
 
 
 def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:

@@ -1,6 +1,7 @@
 """Tests for references to documents: which are meant, which are unclear, and which are missing."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.plan import QueryType
 
 
-def record(filename: str, title: str = "", document_type: str = "report", **fields: str) -> DocumentRecord:
+def record(filename: str, title: str = "", document_type: str = "report", **fields: Any) -> DocumentRecord:
     return DocumentRecord(
         doc_id=filename,
         filename=filename,
@@ -174,3 +175,38 @@ def test_a_heading_about_another_year_is_not_the_report_of_that_year() -> None:
         content="x",
     )
     assert not_in_evidence(missing, Evidence(hits=(block,), records=(report,))) == missing != ()
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_missing"),
+    [
+        ("contratto con Termoclima", False),
+        ("Vertrag mit Termoclima", False),  # the kind in another language
+        ("contract with Termoclima of 2025", True),
+        ("Vertrag mit Kaltwind", True),
+        ("Vertrag", True),
+    ],
+)
+def test_a_found_document_that_its_first_block_names_is_not_missing(reference: str, is_missing: bool) -> None:
+    document = record("manutenzione-044.pdf", "Manutenzione 2026/044", "contract")
+    block = Hit(
+        block_id="m-0",
+        doc_id=document.doc_id,
+        filename=document.filename,
+        content="Contratto tra Termoclima S.r.l. e Varder Italia",
+    )
+    evidence = Evidence(hits=(block,), records=(document,))
+    assert bool(not_in_evidence((MissingDocument(reference=reference),), evidence)) == is_missing
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_missing"),
+    [("Priya's e-mail of 11 June", False), ("Priya's e-mail of 12 June", True), ("Ravi's e-mail", True)],
+)
+def test_a_found_document_of_this_author_and_date_is_not_missing(reference: str, is_missing: bool) -> None:
+    date = datetime(2026, 6, 11, 12, tzinfo=UTC)
+    mail = record(
+        "re-offer-packaging-line.eml", "RE: Offer", "e-mail", author="Priya Nair", document_date=date
+    )
+    missing = (MissingDocument(reference=reference),)
+    assert bool(not_in_evidence(missing, Evidence(records=(mail,)))) == is_missing
