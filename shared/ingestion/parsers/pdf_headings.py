@@ -34,7 +34,7 @@ _MAX_LEVEL = 6
 # If at least this share of the pages contains tagged headings, all headings are assumed to be tagged.
 _TAGGED_SHARE = 0.4
 _MIN_TAGGED = 3
-_UNIT_LAST = re.compile(r"(?P<title>.+?)\s+(?P<unit>\([^()]+\):?)", re.DOTALL)
+_UNIT_END = re.compile(r"[^()]+\):?")
 _LINE_OF_NUMBER = re.compile(r"\n\d")
 _FOLDED = re.compile(r"[\W_]+")
 
@@ -222,9 +222,10 @@ def _title_and_rest(text: str) -> tuple[str, str]:
         title = " ".join(" ".join(lines[:count]).split())
         if _is_title(title):
             return title, "\n".join(lines[count:])
-    with_unit = _UNIT_LAST.fullmatch(text)
-    if with_unit and _is_title(title := " ".join(with_unit["title"].split())):
-        return title, with_unit["unit"]
+    before, bracket, unit = text.rpartition("(")
+    has_unit = before[-1:].isspace() and _UNIT_END.fullmatch(unit)
+    if has_unit and _is_title(title := " ".join(before.split())):
+        return title, bracket + unit
     return "", text
 
 
