@@ -175,7 +175,8 @@ class _Search:
         """Return whether the parts say together what the block says: none belongs to another label than the
         parts before it, and halves of different table rows aren't combined.
         """
-        if any(self._mixes_labels(runs[:part], runs[part][0]) for part in range(1, len(runs))):
+        # The search has compared each part only with the one before it.
+        if any(self._mixes_labels(runs[:part], runs[part][0]) for part in range(2, len(runs))):
             return False
         rows = {row for run in runs for place in (run[0], run[1] - 1) if (row := self._block.row_at(place))}
         ends = [place for row in rows for place in (row.run[0], row.run[1] - 1)]
@@ -192,7 +193,7 @@ class _Search:
             if (
                 self._may_begin(start, None, Joint.NONE)
                 and next(self._ends(0, start), None) == len(self._quoted)
-                and self._may_stand(run, is_alone=True)
+                and not self._cuts_quantity(run[1])
                 and self._may_end(run)
             ):
                 return [run]
@@ -283,7 +284,7 @@ class _Search:
             return False
         if first.key not in _CONTRASTS:
             return first.key in EXCEPTIONS
-        end = next(end for end in count(place + 1) if self._border(end) >= Border.CLAUSE)
+        end = next(end for end in count(place + 2) if self._border(end) >= Border.CLAUSE)
         return any(word.is_negation or word.key in _ONLY for word in self._words[place:end])
 
     def _may_stand(self, run: Run, *, is_alone: bool) -> bool:
@@ -352,7 +353,7 @@ class _Search:
         labels: list[str] = []
         for label in (label for run in shown for label in self._block.labels(run)):
             labels = [label] if label in labels[:1] else [*labels, label]
-        own = self._block.labels((start, start + 1))
+        own = self._block.labels((start, start + 2))  # the number of a list item may precede it
         if own and own == labels[:1]:
             return False
         return not {*labels, *own}.isdisjoint(self._block.labels((shown[-1][1], start)))

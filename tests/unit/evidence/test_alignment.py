@@ -374,6 +374,7 @@ CHALLENGE = "A participant may be re-challenged once, after the eye examination"
         ("The pump runs", "The pump runs, but only at night."),
         ("The pump runs", "The pump runs; but never at night."),
         ("The pump runs", "The pump runs (except at night)."),
+        ("The pump runs", "The pump runs, however, not at night."),
         ("The pump runs", "The pump runs, unless it rains."),
         ("Die Pumpe läuft", "Die Pumpe läuft, außer bei Regen."),
         ("Die Pumpe läuft", "Die Pumpe läuft, aber nur nachts."),
@@ -390,6 +391,7 @@ def test_an_exception_behind_the_quotation_is_not_cut_off(quote: str, content: s
     [
         ("The pump runs", "The pump runs, but it is loud."),
         ("The pump runs", "The pump runs, but it is loud, not quiet."),
+        ("The pump runs", "The pump runs, but slowly, not fast."),
         ("The pump runs", "The pump runs, and only at night it hums."),
         ("The pump runs", "The pump runs. But not at night."),
         ("The pump runs", "The pump runs\nBut not at night."),
@@ -407,6 +409,7 @@ def test_a_negation_behind_the_quotation_is_not_cut_off() -> None:
 @pytest.mark.parametrize(
     ("quote", "content"),
     [
+        ("pump runs … it hums", "No pump runs here. The pump runs, at night. Then, it hums."),
         ("The pump … at speed", "The pump of steel runs at speed in winter"),
         ("The pump … daily. It is red", "The pump of steel runs daily. It is red."),
         ("however … at night", "The valve, however, is open at night"),
@@ -477,6 +480,7 @@ def test_a_quotation_has_at_most_twelve_parts() -> None:
         ("the study of Meyer [12]", "the study of Meyer [12], which", "the study of Meyer [12]"),
         ("see the valve (type (a))", "see the valve (type (a))", "see the valve (type (a))"),
         ("valve type (a)", "the (valve type (a)) opens", "valve type (a)"),
+        ("valve type d", "(a) (b) valve type d) opens", "valve type d)"),
     ],
 )
 def test_a_fragment_is_shown_with_the_brackets_that_belong_to_it(
@@ -529,6 +533,7 @@ HEADER = "| Model | Mass | Pieces |"
         ("X2 … 13 … Order early now", MODELS, f"{HEADER}\n| X2 | 8 kg | 13 | … Order early now."),
         ("Pump | 12 | Order early now", "| Pump | 12 |\nOrder early now", "| Pump | 12 |\nOrder early now"),
         ("Listed here | Pump | 12", "Listed here\n| Pump | 12 |", "Listed here\n| Pump | 12 |"),
+        ("steel casing", "| Pump | steel casing | 12 |", "| Pump | steel casing | 12 |"),
         ("Pump … 12", "Listed:\n| Pump | steel | 12 |", "| Pump | steel | 12 |"),
         ("Listed. … Kit | 1", "Listed. See here\n| Kit | 1 |", "Listed.\n| Kit | 1 |"),
         ("Pump 1 500", "| Pump | 1 | 500 |", "| Pump | 1 | 500 |"),
@@ -648,6 +653,15 @@ Approved: yes"""
         ("Model: A-200. Pressure: 16 bar", CARDS.replace("\n", ". ")),
         ("The valve leaks. The hall is dry.", "The valve leaks.\n\nIt was mended.\n\nThe hall is dry."),
         ("The valve leaks. The hall is dry.", "The valve leaks. It is mended.\n\nThe hall is dry."),
+        ("The valve leaks. The hall is dry.", "The valve leaks.\n\nMended.\n\nThe hall is dry."),
+        (
+            "Name: A-200 … 2. Pressure: 16 bar",
+            "1. Name: A-200\n2. Pressure: 10 bar\n\n1. Model: B-300\n2. Pressure: 16 bar",
+        ),
+        (
+            "Model: A-200 … Pressure: 10 bar … Pressure: 12 bar … Colour: red",
+            "Model: A-200\nPressure: 10 bar\nMass: 5 kg\nPressure: 12 bar\n\nModel: B-300\nColour: red",
+        ),
     ],
 )
 def test_parts_of_different_entries_are_not_put_together(quote: str, content: str) -> None:
@@ -664,6 +678,11 @@ def test_parts_of_different_entries_are_not_put_together(quote: str, content: st
         ("Model: A-200 … Pressure: 10 bar … Model: B-300 … Approved: yes", CARDS),
         ("Step 1: Open it … Step 3: Close it", "Step 1: Open it\n\nStep 2: Vent it\n\nStep 3: Close it"),
         ("The valve leaks. … The hall is dry.", "The valve leaks.\n\nIt was mended.\n\nThe hall is dry."),
+        ("The valve leaks. Mended", "The valve leaks. Soon. Mended\n\nNext"),
+        (
+            "Model: A-200. Pressure: 10 bar … Model: C-400. Pressure: 9 bar",
+            f"{CARDS}\n\nModel: C-400\nPressure: 9 bar",
+        ),
         ("Starting. Vent the casing", "Starting\n\nOpen the valve. Vent the casing"),
         ("Open the valve. Vent the casing", "1. Open the valve\n2. Vent the casing"),
     ],
