@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from urllib.parse import urlencode
 
 from shared.evidence.alignment import OMISSION, Alignment, align
@@ -10,7 +9,7 @@ from shared.evidence.block_text import BlockText
 from shared.evidence.cues import seconds_at
 from shared.evidence.metadata_proof import metadata_text, prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
-from shared.evidence.number_format import cell_text
+from shared.evidence.number_format import column_texts
 from shared.evidence.source_links import clock_time, moment_url, source_address
 from shared.evidence.untrusted_text import as_seen, markdown_name, one_line
 from shared.platform.database_sources import is_database_id
@@ -100,7 +99,8 @@ class CitationBook:
             source_url=self._source_address(first.doc_id, first.filename, None),
             sql_in_words=in_german or result.sql_in_words,
             **first.model_dump(include={"doc_id", "filename", "page_number", "table_id", "content_hash"}),
-            **result.model_dump(include={"sql", "columns", "rows", "row_count", "source_rows", "tables"}),
+            columns=result.labels or result.columns,
+            **result.model_dump(include={"sql", "rows", "row_count", "source_rows", "tables"}),
         )
         self.citations.append(citation)
         return citation, True
@@ -316,8 +316,15 @@ def _first_rows(result: TableResult, language: str) -> str:
     """Render the column names and first rows of a query result as a Markdown table, with numbers formatted
     for the language.
     """
-    rows = (map(cell_text, row, repeat(language), result.columns) for row in result.rows[:_QUOTED_ROWS])
-    lines = ([one_line(cell).replace("|", r"\|") for cell in line] for line in (result.columns, *rows))
+    columns = result.labels or result.columns
+    rows = result.rows[:_QUOTED_ROWS]
+    cells = (
+        column_texts([row[place] for row in rows], language, f"{name} {columns[place]}")
+        for place, name in enumerate(result.columns)
+    )
+    lines = (
+        [one_line(cell).replace("|", r"\|") for cell in line] for line in (columns, *zip(*cells, strict=True))
+    )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

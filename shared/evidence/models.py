@@ -41,6 +41,7 @@ class TableResult(Model):
     Attributes:
         result_id: id by which the model cites it, unique within a run.
         sql: as executed.
+        labels: headings of the columns for readers, such as "Price EUR" for price_eur.
         rows: those shown to the model.
         row_count: total; a minimum if `truncated`.
         source_rows: first lines of the sheet that the result is calculated from, if it is a single table.
@@ -54,6 +55,7 @@ class TableResult(Model):
     sql_in_words: str
     sql_in_german: str = ""
     columns: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...]
     row_count: int
     truncated: bool = False
@@ -111,7 +113,7 @@ class Citation(Model):
     sql_in_words: Omittable[str] = Field(
         default=None, description="Description of the query in natural language."
     )
-    columns: Omittable[tuple[str, ...]] = Field(default=None, description="Column names of the result.")
+    columns: Omittable[tuple[str, ...]] = Field(default=None, description="Column headings of the result.")
     rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(
         default=None, description=("Rows of the result that the model was shown.")
     )

@@ -146,7 +146,7 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
         return True
     cells = [cell for row in result.rows for cell in row]
     filenames = (table.filename for table in result.tables)
-    labels = " ".join((*result.columns, result.sql_in_words, *result.headings, *filenames))
+    labels = " ".join((*result.columns, *result.labels, result.sql_in_words, *result.headings, *filenames))
     meaning = _Meaning.of(" ".join((labels, *result.constants)), " ".join(result.headings), language)
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from shared.evidence.figures import alt_text
 from shared.evidence.models import AnswerFigure, Citation
-from shared.evidence.number_format import cell_text
+from shared.evidence.number_format import column_texts
 from shared.evidence.reader_text import MAX_FENCE_CHARS, ReaderText
 from shared.evidence.source_links import clock_time
 from shared.evidence.untrusted_text import markdown_text, one_line, shown_name
@@ -288,12 +288,10 @@ def _calculation_table(citation: Citation, answer_language: str) -> ShownTable |
     if not len(rows) * len(columns) > 1 or len(rows) > MAX_TABLE_ROWS or len(columns) > MAX_TABLE_COLUMNS:
         return None
     cells = (
-        tuple(
-            one_line(cell_text(cell, answer_language, name)) for cell, name in zip(row, columns, strict=True)
-        )
-        for row in rows
+        map(one_line, column_texts([row[place] for row in rows], answer_language, name))
+        for place, name in enumerate(columns)
     )
-    return ShownTable(header=columns, rows=tuple(cells))
+    return ShownTable(header=columns, rows=tuple(zip(*cells, strict=True)))
 
 
 def _figure(figure: AnswerFigure, label: str, language: Language, public_address: str | None) -> ShownFigure:

@@ -27,7 +27,8 @@ MAX_SHOWN_ROWS = 50
 _MAX_DRAFT_CHARS = 24_000  # characters of table descriptions in a prompt, about 7,000 tokens (not measured)
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
-_HIDDEN_FIELDS = {"result_id", "constants", "headings", "sql_in_german"}
+_IDENTIFIER = re.compile(r"\w+")
+_HIDDEN_FIELDS = {"result_id", "constants", "headings", "labels", "sql_in_german"}
 """Fields of a result that its proof needs, but not the model."""
 
 TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
@@ -305,6 +306,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
         sql_in_words=result.sql_in_words,
         sql_in_german=result.sql_in_german,
         columns=result.columns,
+        labels=_labels(result.columns, queried),
         rows=tuple(tuple(_short(cell) for cell in row) for row in result.rows[:MAX_SHOWN_ROWS]),
         row_count=result.row_count,
         truncated=result.truncated,
@@ -322,6 +324,23 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
             for table in queried
         ),
     )
+
+
+def _labels(columns: Sequence[str], tables: Sequence[ReadableTable]) -> tuple[str, ...]:
+    """Return a heading for each column of a result: that of the sheet if the column has its name, otherwise
+    the name with spaces. An SQL expression stays as it is.
+    """
+    labels: dict[str, str] = {}
+    for column in (column for table in tables for column in table.table.columns):
+        labels.setdefault(column.name, column.label)
+
+    def label(name: str) -> str:
+        if name in labels and labels[name] != name:
+            return labels[name]
+        words = " ".join(name.split("_")).strip() if _IDENTIFIER.fullmatch(name) else name
+        return words[:1].upper() + words[1:]
+
+    return tuple(map(label, columns))
 
 
 async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:

@@ -12,6 +12,7 @@ from functions.http.mcp_tool import McpCall
 from shared.access.daily_use import Usage
 from shared.access.limits import charge, use_of_today
 from shared.access.models import UserContext
+from shared.tools import table_tools
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
 from shared.tools.table_tools import SqlDraft
@@ -200,3 +201,14 @@ async def test_the_file_with_the_first_row_is_cited_first(services: Services) ->
     result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[sales["table_id"], plan["table_id"]])
     assert result["rows"] == [["West", 900]]
     assert [table["table_id"] for table in result["tables"]] == [plan["table_id"], sales["table_id"]]
+
+
+async def test_readers_see_the_headings_of_the_sheet(services: Services) -> None:
+    table = await dropped(services, "Part no.;Stock Lyon\nBR-1;5\n")
+    sql = f"SELECT part_no, MAX(stock_lyon) AS largest_stock, COUNT(*) FROM {table['name']} GROUP BY 1"
+    tool = bound_tool("run_sql", services, ANNA)
+    assert isinstance(tool, table_tools.RunSql)
+    result = await tool.execute(sql=sql, table_ids=[table["table_id"]])
+    assert result["columns"] == ["part_no", "largest_stock", "COUNT(*)"]
+    (evidence,) = tool.evidence.results
+    assert evidence.labels == ("Part no.", "Largest stock", "COUNT(*)")

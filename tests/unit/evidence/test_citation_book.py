@@ -157,10 +157,12 @@ def test_names_of_several_documents_come_with_their_publisher() -> None:
 def test_a_result_is_cited_once_with_its_first_rows() -> None:
     book = CitationBook((), run_id="r")
     rows = [("a|b", 12345.5), *((f"r{n}", n) for n in range(25))]
-    citation, is_new = book.compute(result(*rows, sql_in_german="Alle Regionen."), "de-AT")
+    labels = ("Region", "Total")
+    citation, is_new = book.compute(result(*rows, labels=labels, sql_in_german="Alle Regionen."), "de-AT")
     assert (is_new, citation.sql_in_words, citation.row_count) == (True, "Alle Regionen.", 26)
     lines = citation.quote.splitlines()
-    assert lines[:3] == ["| region | total |", "| a\\|b | 12.345,5 |", "| r0 | 0 |"]
+    assert lines[:3] == ["| Region | Total |", "| a\\|b | 12.345,5 |", "| r0 | 0,0 |"]
+    assert citation.columns == labels
     assert len(lines) == 21
     assert citation.url == "/api/documents/sales/pages/2?run=r&n=1#cited"
     assert book.compute(result(*rows)) == (citation, False)

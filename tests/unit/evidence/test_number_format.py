@@ -3,7 +3,7 @@
 import pytest
 
 from shared.evidence.models import Cell
-from shared.evidence.number_format import cell_text
+from shared.evidence.number_format import column_texts
 from shared.evidence.number_proof import numbers_of
 
 
@@ -27,11 +27,11 @@ from shared.evidence.number_proof import numbers_of
     ],
 )
 def test_numbers_are_written_as_the_language_writes_them(cell: Cell, language: str, expected: str) -> None:
-    assert cell_text(cell, language) == expected
+    assert column_texts([cell], language) == [expected]
 
 
 def test_numbers_that_are_names_have_no_separators() -> None:
-    assert [cell_text(4711001, "de", name) for name in ("customer_id", "Kunden-Nr", "revenue")] == [
+    assert [column_texts([4711001], "de", name)[0] for name in ("customer_id", "Kunden-Nr", "revenue")] == [
         "4711001",
         "4711001",
         "4.711.001",
@@ -41,5 +41,19 @@ def test_numbers_that_are_names_have_no_separators() -> None:
 @pytest.mark.parametrize("language", ["en", "de", "fr", "sv", "ru"])
 @pytest.mark.parametrize("value", [8900.5, 12345.25, 1234567.0, 3])
 def test_what_is_written_is_read_as_the_same_number(value: float, language: str) -> None:
-    (number,) = numbers_of(f"Total {cell_text(value, language)} EUR", language)
+    (number,) = numbers_of(f"Total {column_texts([value], language)[0]} EUR", language)
     assert float(number.value) == value
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        ([1196, 9145.3, 100598, None, "n/a"], ["1,196.0", "9,145.3", "100,598.0", "", "n/a"]),
+        ([1196.0, 9145.25, 12.5], ["1196.00", "9145.25", "12.50"]),
+        ([2024, 2025], ["2024", "2025"]),
+        ([-5000, 12000], ["-5,000", "12,000"]),
+        ([1224.16666666667, 3], ["1224.16666666667", "3"]),
+    ],
+)
+def test_numbers_of_a_column_have_the_same_form(cells: list[Cell], texts: list[str]) -> None:
+    assert column_texts(cells, "en") == texts
