@@ -2,7 +2,7 @@
 
 A sentence is withheld if one of its numbers is missing from the results that it cites. In a sentence without
 citations, a number must occur in a result or a passage. Every sentence may repeat numbers of the question and
-of earlier answers, and name today's date.
+of earlier answers, count in words the items listed in them or in itself, and name today's date.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from shared.answering.statements import Statement
+from shared.evidence.listed_items import listed_counts
 from shared.evidence.models import TableResult
 from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
 from shared.evidence.text import sentence_ends
@@ -75,7 +76,9 @@ class NumberCheck:
             text = without_rank(sentence, self._most_rows) if may_be_rank else sentence
             text = without_date(text, self.today) if self.today else text
             is_unknown = bool(ids) and not cited
-            if not (is_unknown or unproved_numbers(text, cited if ids else computed, others, self.language)):
+            counts = listed_counts(sentence).union(*map(listed_counts, self.earlier_answers))
+            results = cited if ids else computed
+            if not (is_unknown or unproved_numbers(text, results, others, self.language, counts)):
                 parts.append(Statement(sentence))
             elif not parts or parts[-1] != Withheld():
                 parts.append(Withheld())

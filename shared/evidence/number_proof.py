@@ -117,7 +117,11 @@ def without_date(sentence: str, day: date) -> str:
 
 
 def unproved_numbers(
-    statement: str, results: Sequence[TableResult], others: Collection[str], language: str
+    statement: str,
+    results: Sequence[TableResult],
+    others: Collection[str],
+    language: str,
+    counts: Collection[int] = (),
 ) -> list[str]:
     """Return the numbers of a statement, as written there, that neither the results nor the other texts
     support.
@@ -126,6 +130,7 @@ def unproved_numbers(
         results: results that the statement may refer to.
         others: texts whose numbers it may repeat, such as the question.
         language: ISO 639-1 code of the answer.
+        counts: numbers of listed items, which a number word may repeat.
     """
     words = words_of(language)
     falls = words.may_be_decrease(statement)
@@ -134,6 +139,7 @@ def unproved_numbers(
         number.text
         for number in numbers
         if not (number.is_word and not words.has_words)
+        and not (number.is_word and not number.exponent and number.value in counts)
         and not any(_is_of_result(number, result, language, falls=falls) for result in results)
         and not _is_stated(number, others, language)
     ]

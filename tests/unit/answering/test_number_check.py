@@ -54,7 +54,7 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
             [SALES, OTHER],
             computed,
             question="What are the top 2 of 5?",
-            earlier_answers=["Four contracts end, for EUR 73,980."],
+            earlier_answers=["Contracts for EUR 73,980 end:\n\n- Apia\n- Bonn\n- Cork\n- Dover"],
             passages=[HIT.content],
             language="en",
             today=date(2026, 5, 4),
@@ -150,3 +150,12 @@ async def test_numbers_of_earlier_answers_may_be_repeated() -> None:
         f'{sentence} <cite result="q1"/>\n\n{sentence}\n\nOf five, 73,981. <cite result="q1"/>'
     )
     assert text == f"{sentence} {MARK}\n\n{sentence}\n\n{LEFT_OUT} {MARK}"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_number_words_may_count_the_items_of_the_sentence(size: int) -> None:
+    right = "All three grew: North, South and C-1007."
+    wrong = "All three grew: North and South."
+    _, text = await write(f'{right} {wrong} <cite result="q1"/> <cite result="q2"/>', size)
+    marks = f"{MARK} (Source: sales.csv, computed)[2]"
+    assert text == f"{right} {LEFT_OUT} {marks}"

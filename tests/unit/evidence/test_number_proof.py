@@ -619,3 +619,8 @@ def test_the_scale_of_a_table_may_be_written_out(
 def test_only_the_lines_above_a_table_give_a_number_without_a_scale_one() -> None:
     assert unproved_numbers("95,000", [result(("North", 95), columns=("a", "length_m"))], (), "en")
     assert unproved_numbers("95,000", [result(("North", 95), columns=("a", "thousand"))], (), "en")
+
+
+def test_a_number_word_may_count_listed_items() -> None:
+    unproved = unproved_numbers("Two of the seven, not 7, seven million or eight.", [SALES], (), "en", {7})
+    assert unproved == ["7", "seven million", "eight"]
