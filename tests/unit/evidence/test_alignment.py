@@ -754,3 +754,10 @@ def test_an_address_is_shown_with_both_brackets(quote: str, content: str, expect
     alignment = align(quote, BlockText(content))
     assert alignment is not None
     assert alignment.quote == expected
+
+
+def test_several_entries_are_quoted_in_more_than_two_parts() -> None:
+    text = "Model: A-200\n\nColour: red\n\nSize: 3 m\n\nPressure: 25 bar\n\nModel: B-300\n\nPressure: 16 bar"
+    alignment = align("Model: A-200 … Size: 3 m … Model: B-300", BlockText(text))
+    assert alignment is not None
+    assert alignment.quote == "Model: A-200 … Size: 3 m … Model: B-300"
