@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = [pytest.mark.e2e]
     if module not in IN_SEVERAL_STEPS_AT_EVERY_CHANGE:
         marks.append(pytest.mark.nightly)
-    several = [] if module == "test_small" else [pytest.param("many steps", marks=marks)]
+    several = [] if module.startswith("test_small") else [pytest.param("many steps", marks=marks)]
     metafunc.parametrize("way", ["one step", *several], indirect=True)
 
 

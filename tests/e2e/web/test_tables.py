@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser
 
-from tests.e2e.web.browser import WEB
+from scripts.web_build import WEB
 
 _ROW = "".join(
     f"<td>{text}</td>" for text in ("C-1001", "Nordbad", "renews automatically", "Notice", "monthly")
