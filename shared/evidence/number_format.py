@@ -31,7 +31,7 @@ def column_texts(cells: Sequence[Cell], language: str, column: str = "") -> list
     parts = [_parts(cell) for cell in cells if isinstance(cell, int | float)]
     is_name = _NAMES.search(column) is not None and not any(fraction for _, _, fraction in parts)
     numbers = [part for part in parts if part[1].isdecimal()]
-    longest = max((len(fraction) for _, _, fraction in numbers), default=0)
+    longest = max([0, *(len(fraction) for _, _, fraction in numbers)])
     places = longest if longest <= _MAX_PADDED else 0
     is_grouped = not is_name and any(int(digits) >= _MIN_GROUPED for _, digits, _ in numbers)
     return [_cell_text(cell, language[:2].casefold(), places, is_grouped=is_grouped) for cell in cells]
