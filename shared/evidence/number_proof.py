@@ -17,7 +17,7 @@ from decimal import Decimal
 
 from shared.evidence.models import TableResult
 from shared.evidence.number_format import COMMA_DECIMALS
-from shared.evidence.number_words import NUMBER_WORDS, is_percent_word, without_periods, words_of
+from shared.evidence.number_words import CURRENCY, NUMBER_WORDS, is_percent_word, without_periods, words_of
 
 _INSIDE = re.compile(r"\d+")
 _RANK = re.compile(r"\A\s*(?:[-*>]\s*)?(?:\|\s*)?(?:\*\*)?#?(\d{1,3})(?:\.?(?:\*\*)?\s*(?=\|)|[.)](?=\s))")
@@ -25,6 +25,9 @@ _DATE = re.compile(r"(?<![\d.])(\d{1,2})[./]\s?(\d{1,2})[./]\s?(\d{4}|\d{2})(?!\
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
 _TWENTIETH_CENTURY = 70  # years of two digits from here on are before 2000
+_MONEY_BEFORE = re.compile(rf"(?<!\w)(?:{CURRENCY})\s?[-−–]?\s?\Z", re.IGNORECASE)
+_MONEY_AFTER = re.compile(rf"\s?(?:{CURRENCY})(?!\w)", re.IGNORECASE)
+_MONEY_CHARS = 8  # characters before the digits that are searched for a currency
 _FACTOR_CHARS = 12  # characters before a number that are searched for words such as "faktor von "
 
 
@@ -37,6 +40,7 @@ class Number:
         places: decimal places.
         exponent: power of ten; 6 for "million".
         is_factor: "3.5 times", "a factor of 3.5".
+        is_money: a currency is written beside it.
         is_plain: digits only, as in years, names and counts.
     """
 
@@ -47,6 +51,7 @@ class Number:
     is_negative: bool = False
     is_percent: bool = False
     is_factor: bool = False
+    is_money: bool = False
     is_plain: bool = False
     is_word: bool = False
 
@@ -190,9 +195,9 @@ def _equals(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -
 
 def _is_written_out(number: Number, value: Decimal, meaning: _Meaning, *, falls: bool) -> bool:
     """Return whether the number is the cell value `value` without the scale of its table. Example: 95 in a
-    table in thousand EUR is EUR 95,000.
+    table in thousand EUR is EUR 95,000, but not 95,000 employees.
     """
-    if number.exponent or number.is_percent or number.is_factor:
+    if not number.is_money or number.exponent:
         return False
     return any(_equals(number, value.scaleb(power), meaning, falls=falls) for power in meaning.heading_scales)
 
@@ -256,6 +261,11 @@ def _read(match: re.Match[str], language: str) -> Number:
         scale, value = words.exponent(match["scale"] or ""), Decimal(NUMBER_WORDS[word.casefold()])
         return Number(match[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
     rest = (match["rest"] or "").strip().casefold()
+    digits_start = match.start("digits")
+    is_money = bool(
+        _MONEY_AFTER.match(match.string, end)
+        or _MONEY_BEFORE.search(match.string, max(0, digits_start - _MONEY_CHARS), digits_start)
+    )
     is_percent = is_percent_word(rest)
     value, places = _value(match["digits"], language)
     return Number(
@@ -266,6 +276,7 @@ def _read(match: re.Match[str], language: str) -> Number:
         is_negative=bool(match["sign"]),
         is_percent=is_percent,
         is_factor=is_factor,
+        is_money=is_money,
         is_plain=match["digits"].isdecimal() and not rest and not match["sign"],
     )
 

@@ -606,6 +606,10 @@ def test_a_date_with_a_short_year_is_proved_by_the_whole_date() -> None:
         ("in thousand EUR", (95,), "95,000 thousand", ["95,000 thousand"]),
         ("in thousand EUR", (95,), "9,500,000 %, 95,000 %", ["9,500,000 %", "95,000 %"]),
         ("in thousand EUR", (95,), "95,000 times", ["95,000"]),
+        ("in thousand EUR", (95,), "95,000 employees, 95,000 eurocrats", ["95,000", "95,000"]),
+        ("in thousand EUR", (95,), "95,000 euros, €95,000, € 95,000, US$ 95,000, 95,000€", []),
+        ("in thousand EUR", (-95,), "-€95,000, EUR -95,000, €\u00a0-95,000", []),
+        ("in thousand EUR", (95,), "the euro: 95,000, EUR (gross) 95,000", ["95,000", "95,000"]),
         ("in EUR", (95,), "EUR 95,000", ["95,000"]),
     ],
 )
