@@ -48,6 +48,7 @@ _INEXACT = re.compile(
     r"|(?P<before>.+?)\s?(?:\*+|[†‡]|\([^\W\d][^\d]{0,40}\))",
     re.IGNORECASE,
 )
+_MAX_INEXACT_CHARS = 100  # longer cells are texts, for which the pattern would take quadratic time
 # A column is given up as text after so many more remarks than values, to save time.
 _MAX_SURPLUS_REMARKS = 100
 
@@ -203,7 +204,7 @@ def _is_inexact(cell: str) -> bool:
     """Return whether a cell consists of a number and a sign or word that restricts it: "< 0,5", "ca. 950",
     "12*".
     """
-    matched = _INEXACT.fullmatch(cell)
+    matched = _INEXACT.fullmatch(cell) if len(cell) <= _MAX_INEXACT_CHARS else None
     return matched is not None and is_number(matched["after"] or matched["before"])
 
 

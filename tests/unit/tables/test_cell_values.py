@@ -112,6 +112,11 @@ def test_names_with_digits_and_many_remarks_are_text(cells: tuple[str, ...]) -> 
     assert column(*cells) == ("text", list(cells))
 
 
+def test_a_number_before_a_long_row_of_signs_is_text() -> None:
+    cells = ("1", "2", "3", "4" + "*" * 32_000)
+    assert column(*cells) == ("text", list(cells))
+
+
 def test_remarks_are_kept_as_written() -> None:
     reader = ColumnReader()
     for cell in ("2024-12-31", "open", "2025-01-01"):
