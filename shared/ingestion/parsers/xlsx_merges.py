@@ -88,9 +88,9 @@ class MergedRows:
             BadDocumentError: the repeated text of the document exceeds its limit.
         """
         filled = [column for column, cell in enumerate(row) if cell.strip()]
+        self._open = {column: cell for column, cell in self._open.items() if cell[0] >= number}
         if self._is_in_table or (self._has_table and has_amounts(row)):
             self._begin(number, row, filled)
-        self._open = {column: cell for column, cell in self._open.items() if cell[0] >= number}
         completed = list(row)
         for column, (_, text) in self._open.items() if filled else ():
             completed += [""] * (column + 1 - len(completed))
@@ -105,8 +105,9 @@ class MergedRows:
         """Note the merged cells that begin in a row of values."""
         if len(filled) < 2:
             return
+        first = min((*filled, *self._open))
         for merge in self._by_row.get(number, ()):
             text = row[merge.column] if merge.column < len(row) else ""
-            is_label = merge.column == filled[0] or not is_number(text)
+            is_label = merge.column == first or not is_number(text)
             if text.strip() and len(text) <= _MAX_LABEL_CHARS and is_label:
                 self._open[merge.column] = merge.last, text

@@ -75,6 +75,18 @@ def test_a_number_of_several_rows_is_not_added_up_several_times(parse: Parse) ->
     ]
 
 
+def test_a_number_beside_a_label_of_several_rows_is_not_added_up_several_times(parse: Parse) -> None:
+    rows: Rows = [
+        ["Area", "Budget", "Project"],
+        ["North", 5, "P1"],
+        [None, 6, "P2"],
+        [None, 500, "P3"],
+        [None, None, "P4"],
+    ]
+    document = parse(workbook(rows, "A2:A5", "B4:B5"), ".xlsx")
+    assert document.elements[1].text.splitlines()[4:] == ["| North | 500 | P3 |", "| North |  | P4 |"]
+
+
 def test_blank_rows_stay_blank_and_groups_after_them_are_completed(parse: Parse) -> None:
     rows: Rows = [["Area", "Item", "Price"], ["IT", "a", 10], [], ["Plant", "b", 20], [None, "c", 30]]
     document = parse(workbook(rows, "A2:A3", "A4:A5"), ".xlsx")
