@@ -320,7 +320,11 @@ class _Pending:
         """
         totals = TotalRows(
             [place for place, column in enumerate(columns) if column.kind in _ADDITIVE],
-            [place for place, column in enumerate(columns) if column.kind == "text"],
+            [
+                place
+                for place, (column, read) in enumerate(zip(columns, self._columns, strict=True))
+                if column.kind == "text" or read.remark_count
+            ],
         )
         for number, (line, *stored) in enumerate(waiting, start=1):
             cells = [cell or "" for cell in stored]

@@ -228,6 +228,7 @@ def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
         ("Child,Toys\nAnna,1\nBen,1\nCara,1\nDora,3\n", 6),
         # a total without any of the known words for totals
         ("Land,2023,2024\nA,10,1\nB,20,2\nC,30,4\nKonzern,60,7\n", 60),
+        ("Year,Sales,Costs\n2020-01-01,10,4\n2021-01-01,20,5\n2022-01-01,35,6\nAll years,65,15\n", 65),
     ],
     ids=[
         "German",
@@ -241,6 +242,7 @@ def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
         "years",
         "small numbers",
         "two columns",
+        "below dates",
     ],
 )
 def test_totals_are_told_by_their_words_and_by_arithmetic(tmp_path: Path, text: str, left: float) -> None:
