@@ -114,7 +114,12 @@ class _Places:
         ):  # the only way to a sheet's XML; openpyxl ignores merged cells here
             merged = MergedRows(vertical_merges(source), self._repeats)
         for number, row in enumerate(sheet.iter_rows(), start=1):
-            self._count += 1 + len(row)
+            texts = [
+                cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row
+            ]
+            completed = merged.complete(number, texts)
+            # A merged cell far to the right makes a row wider, and takes time even in a blank row.
+            self._count += 1 + len(completed) + merged.open_count
             if self._count > _MAX_PLACES:
                 raise BadDocumentError(
                     f"The cells up to sheet {sheet.title!r} are spread over more than {_MAX_PLACES:,} "
@@ -122,10 +127,7 @@ class _Places:
                     "Delete cells far to the right or far below, or split the file.",
                     failure="too_large",
                 )
-            texts = [
-                cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row
-            ]
-            yield merged.complete(number, texts)
+            yield completed
 
 
 def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:

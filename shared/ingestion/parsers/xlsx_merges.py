@@ -78,6 +78,11 @@ class MergedRows:
         for merge in self.merges:
             self._by_row.setdefault(merge.first, []).append(merge)
 
+    @property
+    def open_count(self) -> int:
+        """Number of merged cells that continue in the last row."""
+        return len(self._open)
+
     def complete(self, number: int, row: list[str]) -> list[str]:
         """Return row `number`, counted from 1, with the text of the merged cells that began above it.
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from string import ascii_uppercase
 
 import pytest
 from openpyxl import Workbook
@@ -106,3 +107,22 @@ def test_the_repeated_text_of_a_workbook_is_limited(parse: Parse, monkeypatch: p
     rows: Rows = [["Area", "Item"], *(["A" * 20, n] for n in range(10))]
     with pytest.raises(BadDocumentError, match="merged cells"):
         parse(workbook(rows, "A2:A11"), ".xlsx")
+
+
+def test_cells_that_merged_cells_add_to_rows_are_counted(
+    parse: Parse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = workbook([["Area", "Item"], *([f"A{n}", n] for n in range(20))], "CV2:CV21")
+    book.worksheets[0]["CV2"] = "remark"
+    monkeypatch.setattr(xlsx, "_MAX_PLACES", 1000)
+    with pytest.raises(BadDocumentError, match="positions"):
+        parse(book, ".xlsx")
+
+
+def test_merged_cells_that_continue_in_blank_rows_are_counted(
+    parse: Parse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["Area", "Item"], ["x"] * 26, *[[]] * 38, ["y"]]
+    monkeypatch.setattr(xlsx, "_MAX_PLACES", 1000)
+    with pytest.raises(BadDocumentError, match="positions"):
+        parse(workbook(rows, *(f"{column}2:{column}40" for column in ascii_uppercase)), ".xlsx")
