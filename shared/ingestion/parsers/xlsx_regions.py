@@ -9,6 +9,7 @@ from shared.tables.cell_values import is_number
 _MAX_ROWS = 2000  # longer blocks of rows are one table, so that sheets can be streamed
 _MIN_COLUMNS, _MIN_ROWS = 2, 2
 _WIDE_GAP = 2
+_MAX_PARTS = 10  # more would be groups of columns, and take long to check
 
 Row = Sequence[str]
 
@@ -31,6 +32,13 @@ class _Placed(NamedTuple):
     row: Row
 
 
+class _Block(NamedTuple):
+    """Rows up to a blank one, or a piece of them if there are too many (`is_long`)."""
+
+    rows: list[Row]
+    is_long: bool
+
+
 def regions(rows: Iterable[Row]) -> Iterator[Region]:
     """Divide the rows of a sheet so that tables side by side are in different regions. All other rows stay
     together, including blank ones.
@@ -41,30 +49,56 @@ def regions(rows: Iterable[Row]) -> Iterator[Region]:
 
 def _placed(rows: Iterable[Row]) -> Iterator[_Placed]:
     """Yield each row, or each part of it, with the number and first line of its region."""
-    region, first_line = 0, 1
-    numbered = enumerate(rows, start=1)
-    for line, row in numbered:
-        block = [row]
-        is_open = _is_filled(row)
-        while is_open and len(block) < _MAX_ROWS and (following := next(numbered, None)):
-            block.append(following[1])
-            is_open = _is_filled(following[1])
-        is_long = is_open and len(block) == _MAX_ROWS
-        parts = [] if is_long else _parts([row for row in block if _is_filled(row)])
+    region, first_line, line = 0, 1, 1
+    blocks = _blocks(rows)
+    block = next(blocks, None)
+    while block is not None:
+        together = block.rows
+        parts = [] if block.is_long else _parts([row for row in together if _is_filled(row)])
+        block = next(blocks, None)
+        while parts and block is not None and len(together) < _MAX_ROWS and _continues(block, parts):
+            together += block.rows
+            block = next(blocks, None)
         for part in parts:
             region += 1
-            yield from (_Placed(region, line, row[part]) for row in block)
+            yield from (_Placed(region, line, row[part]) for row in together)
+        line += len(together)
         if parts:
-            region, first_line = region + 1, line + len(block)
-            continue
-        yield from (_Placed(region, first_line, row) for row in block)
-        while is_open and (following := next(numbered, None)):
-            yield _Placed(region, first_line, following[1])
-            is_open = _is_filled(following[1])
+            region, first_line = region + 1, line
+        else:
+            yield from (_Placed(region, first_line, row) for row in together)
+
+
+def _blocks(rows: Iterable[Row]) -> Iterator[_Block]:
+    block: list[Row] = []
+    is_long = False
+    for row in rows:
+        block.append(row)
+        is_open, is_full = _is_filled(row), len(block) == _MAX_ROWS
+        is_long = is_long or (is_open and is_full)
+        if is_full or not is_open:
+            yield _Block(block, is_long)
+            block, is_long = [], is_long and is_open
+    if block:
+        yield _Block(block, is_long)
+
+
+def _continues(block: _Block, parts: Sequence[slice]) -> bool:
+    """Return whether a block continues the tables above it: it has no cells beside them, and its first row
+    consists of rows with numbers.
+    """
+    cells = [[cell for cell in block.rows[0][part] if cell.strip()] for part in parts]
+    fits = all(not row or (len(row) > 1 and any(map(is_number, row))) for row in cells)
+    columns = {column for part in parts for column in range(part.start, part.stop)}
+    return not block.is_long and fits and _used(block.rows) <= columns
 
 
 def _is_filled(row: Row) -> bool:
     return any(map(str.strip, row))
+
+
+def _used(block: Iterable[Row]) -> set[int]:
+    return {column for row in block for column, cell in enumerate(row) if cell.strip()}
 
 
 def _parts(block: Sequence[Row]) -> list[slice]:
@@ -74,14 +108,12 @@ def _parts(block: Sequence[Row]) -> list[slice]:
     Empty columns may also divide one table into groups. So each part must have a first column of names, and
     after a single empty column these names must differ from each other and have no gaps.
     """
-    width = max(map(len, block), default=0)
-    used = [any(column < len(row) and row[column].strip() for row in block) for column in range(width)]
-    parts = [
-        slice(columns[0], columns[-1] + 1)
-        for is_used, group in groupby(range(width), key=used.__getitem__)
-        if is_used and (columns := list(group))
-    ]
-    if len(parts) < 2 or not all(_is_table(block, part) for part in parts):
+    used = _used(block)
+    starts = sorted(column for column in used if column - 1 not in used)
+    stops = sorted(column + 1 for column in used if column + 1 not in used)
+    parts = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
+    is_count = 2 <= len(parts) <= _MAX_PARTS
+    if not is_count or not all(_is_table(block, part) for part in parts):
         return []
     is_wide = all(right.start - left.stop >= _WIDE_GAP for left, right in pairwise(parts))
     return parts if is_wide or all(_has_keys(block, part) for part in parts) else []

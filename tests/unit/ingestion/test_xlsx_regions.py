@@ -50,6 +50,31 @@ def test_groups_of_columns_of_one_table_stay_together(rows: list[list[str]]) -> 
     assert divided(rows) == [(1, rows)]
 
 
+def test_tables_side_by_side_continue_after_blank_rows() -> None:
+    rows = [*beside(SALES, UNITS, 1), [], [], *beside([["East", "99"]], [["P4", "12"]], 1), ["Source: x"]]
+    more = [[], [], ["East", "99"], ["Source: x"]]
+    assert divided([*rows, [], ["2026"]]) == [
+        (1, [*SALES, *more, []]),
+        (1, [*UNITS, [], [], ["P4", "12"], [], []]),
+        (10, [["2026"]]),
+    ]
+
+
+def test_tables_below_tables_side_by_side_are_not_joined_to_them() -> None:
+    rows = [*beside(SALES, UNITS, 1), []]
+    assert divided([*rows, *rows]) == [
+        (1, [*SALES, []]),
+        (1, [*UNITS, []]),
+        (6, [*SALES, []]),
+        (6, [*UNITS, []]),
+    ]
+
+
+def test_sheets_of_many_groups_are_one_region() -> None:
+    rows = [[f"{row}", "1", ""] * 12 for row in "abc"]
+    assert divided(rows) == [(1, rows)]
+
+
 def test_long_sheets_are_one_region() -> None:
     rows = beside([["Region", "Sales"], *[[f"R{n}", "1"] for n in range(5000)]], [["P", "U"]] * 5001, 2)
     assert divided(rows) == [(1, rows)]
