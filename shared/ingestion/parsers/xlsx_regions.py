@@ -1,10 +1,10 @@
 """Tables that stand side by side in a sheet, with empty columns between them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import dropwhile, groupby, pairwise
 from typing import NamedTuple
 
-from shared.tables.cell_values import is_number
+from shared.tables.cell_values import EMPTY, is_number
 
 _MAX_ROWS = 2000  # longer blocks of rows are one table, so that sheets can be streamed
 _MIN_COLUMNS, _MIN_ROWS = 2, 2
@@ -105,8 +105,9 @@ def _parts(block: Sequence[Row]) -> list[slice]:
     """Return the columns of each table in a block of rows without blank ones, or nothing if it is a single
     table.
 
-    Empty columns may also divide one table into groups. So each part must have a first column of names, and
-    after a single empty column these names must differ from each other and have no gaps.
+    Empty columns may also divide one table into groups, whose relation would be lost. So each part must have
+    a first column of names, and either numbers only in the other columns or a header that occurs in another
+    part. After a single empty column, the names must differ from each other and have no gaps.
     """
     used = _used(block)
     starts = sorted(column for column in used if column - 1 not in used)
@@ -114,6 +115,8 @@ def _parts(block: Sequence[Row]) -> list[slice]:
     parts = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
     is_count = 2 <= len(parts) <= _MAX_PARTS
     if not is_count or not all(_is_table(block, part) for part in parts):
+        return []
+    if not _shares_header(block, parts) and not all(_has_numbers_only(block, part) for part in parts):
         return []
     is_wide = all(right.start - left.stop >= _WIDE_GAP for left, right in pairwise(parts))
     return parts if is_wide or all(_has_keys(block, part) for part in parts) else []
@@ -132,3 +135,15 @@ def _is_table(block: Sequence[Row], part: slice) -> bool:
 def _has_keys(block: Sequence[Row], part: slice) -> bool:
     names = [row[part][0].strip() for row in block if _is_filled(row[part])]
     return all(names) and len({*names}) == len(names)
+
+
+def _shares_header(block: Sequence[Row], parts: Sequence[slice]) -> bool:
+    labels = [{cell.strip().casefold() for cell in block[0][part] if cell.strip()} for part in parts]
+    return len(set().union(*labels)) < sum(map(len, labels))
+
+
+def _has_numbers_only(block: Sequence[Row], part: slice) -> bool:
+    """Return whether a part consists of names and numbers from its first row with a number."""
+    rows = ([cell.strip() for cell in row[part][1:]] for row in block)
+    rest = [*dropwhile(lambda cells: not any(map(is_number, cells)), rows)]
+    return bool(rest) and all(is_number(cell) or cell.casefold() in EMPTY for cells in rest for cell in cells)

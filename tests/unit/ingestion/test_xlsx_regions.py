@@ -41,6 +41,8 @@ def test_tables_of_different_length_are_divided() -> None:
     [
         beside(SALES, [["2024", "2025"], ["1", "2"], ["3", "4"], ["5", "6"]], 2),
         beside(SALES, [["Comment", "Owner"], ["new", "Ada"], ["new", "Ben"], ["", "Cy"]], 1),
+        beside(SALES, [["Email", "City"], ["a@x.de", "Rome"], ["b@x.de", "Bern"], ["c@x.de", "Oslo"]], 1),
+        beside(SALES, [["Comment", "Owner"], ["new", "Ada"], ["new", "Ben"], ["", "Cy"]], 2),
         beside(SALES, [["Comment"], ["new"], ["old"], ["none"]], 2),
         [["Name:", "", "", "Ada Lovelace"], ["Team:", "", "", "Engines"]],
         [["A", "B"], ["1", "2"], [], ["x", "", "y"]],
@@ -48,6 +50,17 @@ def test_tables_of_different_length_are_divided() -> None:
 )
 def test_groups_of_columns_of_one_table_stay_together(rows: list[list[str]]) -> None:
     assert divided(rows) == [(1, rows)]
+
+
+def test_tables_of_texts_with_a_common_header_are_divided() -> None:
+    left = [["Name", "City"], ["Ann", "Rome"], ["Ben", "Bern"]]
+    right = [["Name", "Role"], ["Cy", "Chef"], ["Di", "Cook"]]
+    assert divided(beside(left, right, 1)) == [(1, left), (1, right)]
+
+
+def test_tables_with_titles_of_their_own_are_divided() -> None:
+    left, right = [["Sales", ""], *SALES], [["Units", ""], *UNITS]
+    assert divided(beside(left, right, 1)) == [(1, left), (1, right)]
 
 
 def test_tables_side_by_side_continue_after_blank_rows() -> None:
