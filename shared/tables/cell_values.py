@@ -48,6 +48,12 @@ _INEXACT = re.compile(
     r"|(?P<before>.+?)\s?(?:\*+|[†‡]|\([^\W\d][^\d]{0,40}\))",
     re.IGNORECASE,
 )
+# Single words that replace a missing value. Other words in a column of whole numbers indicate names, such as
+# the floors EG, 1, 2 and DG.
+_MISSING = frozenset({
+    "free", "frei", "inconnu", "keine", "kostenlos", "missing", "nil", "no", "nein", "nicht", "offen", "open",
+    "pending", "tba", "tbc", "tbd", "unbegrenzt", "unbekannt", "unknown", "unlimited", "entfällt",
+})  # fmt: skip
 _MAX_INEXACT_CHARS = 100  # longer cells are texts, for which the pattern would take quadratic time
 # A column is given up as text after so many more remarks than values, to save time.
 _MAX_SURPLUS_REMARKS = 100
@@ -89,6 +95,7 @@ class ColumnReader:
     _is_whole: bool = True
     _is_plain: bool = True
     _has_either: bool = False
+    _has_names: bool = False
     _units: set[str] = field(default_factory=set)
     _dates: set[str] = field(default_factory=lambda: set(_DATES))
     _filled: int = 0
@@ -117,6 +124,8 @@ class ColumnReader:
             self._is_plain = False
             if is_inexact:
                 self._dates = set()
+            elif cell.isalpha() and cell.casefold() not in _MISSING:
+                self._has_names = True
             return
         self._filled += 1
         if self._dates:
@@ -146,13 +155,14 @@ class ColumnReader:
     @property
     def kind(self) -> ColumnKind:
         """The type that fits every non-empty cell except for remarks; text if most cells are remarks or
-        empty.
+        empty, or if single words among whole numbers are probably names.
         """
         if self._filled <= self.remark_count:
             return "text"
         if len(self._dates) == 1 or self._dates == {"iso"}:
             return "date"
-        if not self._is_number or self._dates:
+        is_plain_whole = self._is_whole and self._units == {""}
+        if not self._is_number or self._dates or (is_plain_whole and self._has_names):
             return "text"
         if self._units != {""}:
             return "percent" if self._units == {"%"} else "money"

@@ -99,6 +99,8 @@ def test_a_currency_in_some_cells_is_that_of_the_column() -> None:
             [1234.5, 1198.0, 987.25, None, None],
         ),
         (("3", "4", "on request", "(siehe Anlage)", "5"), "integer", [3, 4, None, None, 5]),
+        (("3", "4", "offen", "TBD", "5"), "integer", [3, 4, None, None, 5]),
+        (("3.5", "4.5", "Lobby"), "number", [3.5, 4.5, None]),
         (("EUR 5", "12*", "EUR 7"), "money", [5, None, 7]),
         (("31.12.2024", "unbefristet", "1.2.2025"), "date", ["2024-12-31", None, "2025-02-01"]),
     ],
@@ -107,7 +109,16 @@ def test_a_few_remarks_have_no_value(cells: tuple[str, ...], kind: str, values: 
     assert column(*cells) == (kind, values)
 
 
-@pytest.mark.parametrize("cells", [("1", "2", "12a"), ("2", "3", "A-1"), ("1", "on request", "open", "2")])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("1", "2", "12a"),
+        ("2", "3", "A-1"),
+        ("1", "on request", "open", "2"),
+        ("EG", "1", "2", "3", "DG"),
+        ("100", "200", "ABC", "300"),
+    ],
+)
 def test_names_with_digits_and_many_remarks_are_text(cells: tuple[str, ...]) -> None:
     assert column(*cells) == ("text", list(cells))
 
