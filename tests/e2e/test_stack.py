@@ -31,19 +31,19 @@ def test_a_sample_question_is_answered_with_proof_and_within_rights(
 
 
 def test_a_pdf_of_ones_own_is_answerable_without_a_restart(stack: LocalStack) -> None:
-    fact = "The beehive on the roof of building B yielded 41 kilograms of honey in 2024."
-    drop(stack, "beehive-report.pdf", pdf_of("Beehive Report", fact))
-    assert wait_until_ended(stack, "beehive-report.pdf")["status"] == "ready"
-    question = "How many kilograms of honey did the beehive on the roof yield?"
+    fact = "The sundial in the yard of the Ludlow depot was gilded in 1937 for 68 guineas."
+    drop(stack, "sundial-report.pdf", pdf_of("Sundial Report", fact))
+    assert wait_until_ended(stack, "sundial-report.pdf")["status"] == "ready"
+    question = "For how many guineas was the sundial gilded?"
     reply = ApiClient(stack.base_url, stack.token(ANNA)).ask(question)
-    assert "41 kilograms" in reply.text
+    assert "68 guineas" in reply.text
     assert [(cited["filename"], cited["page_number"]) for cited in reply.citations] == [
-        ("beehive-report.pdf", 1)
+        ("sundial-report.pdf", 1)
     ]
     of_ben = ApiClient(stack.base_url, stack.token(BEN)).ask(question)
-    assert "41 kilograms" not in of_ben.text
-    assert "beehive-report.pdf" not in {cited["filename"] for cited in of_ben.citations}
-    assert "beehive-report" not in of_ben.everything_seen
+    assert "68 guineas" not in of_ben.text
+    assert "sundial-report.pdf" not in {cited["filename"] for cited in of_ben.citations}
+    assert "sundial-report" not in of_ben.everything_seen
 
 
 def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
