@@ -222,6 +222,20 @@ CONTRACTS = QueryTable(
         "SELECT name FROM contracts WHERE \"end\" = '31.12.2026'",
         "SELECT name FROM contracts WHERE value = 'on request'",
         "SELECT name FROM contracts WHERE months IN ('3', 'many')",
+        "SELECT sum(DISTINCT wert) FROM contracts",
+        'SELECT avg(DISTINCT "end") FROM contracts',
+        "SELECT sum(wert COLLATE NOCASE) FROM contracts",
+        "SELECT sum(trim(wert)) FROM contracts",
+        "SELECT sum((SELECT max(wert) FROM contracts)) FROM contracts",
+        "SELECT max(wert) OVER () + 1 FROM contracts",
+        "SELECT name FROM contracts WHERE wert COLLATE NOCASE > 5",
+        "SELECT name FROM contracts WHERE (wert, 1) > (5, 1)",
+        "SELECT name FROM contracts WHERE wert > value",
+        "SELECT name FROM contracts WHERE wert > 2 + 3",
+        "SELECT name FROM contracts WHERE 100 BETWEEN wert AND value",
+        "SELECT name FROM contracts WHERE wert > (SELECT avg(value) FROM contracts)",
+        "SELECT name FROM contracts WHERE wert > CAST(5 AS INTEGER)",
+        'SELECT name FROM contracts WHERE "end" > months',
     ],
 )
 def test_text_and_dates_are_no_numbers(sql: str) -> None:
@@ -238,7 +252,30 @@ def test_text_and_dates_are_no_numbers(sql: str) -> None:
         "SELECT CAST(substr(wert, 1, 2) AS INTEGER) * months FROM contracts",
         "SELECT SUM(name = 'A'), AVG(LENGTH(name)) FROM contracts",
         "SELECT _row + 1 FROM contracts",
+        "SELECT name FROM contracts WHERE coalesce(value, 'n/a') = 'n/a' OR wert = months",
+        "SELECT name FROM contracts GROUP BY name HAVING coalesce(max(\"end\"), 'none') = 'none'",
+        "SELECT name FROM contracts WHERE strftime('%Y', \"end\") = months OR substr(\"end\", 1, 4) > '2025'",
+        'SELECT substr("end", 1, 4) - 2000 FROM contracts',
+        "SELECT name FROM contracts WHERE strftime('%Y', \"end\") > CAST('2025' AS INTEGER)",
+        "SELECT count(DISTINCT wert), sum(DISTINCT value) FROM contracts WHERE (name, wert) = ('A', 5)",
+        "SELECT y FROM (SELECT strftime('%Y', \"end\") AS y FROM contracts) WHERE y = '2026'",
+        "SELECT name FROM contracts WHERE \"end\" < date('now', '-30 days') AND wert > lower(name)",
+        "SELECT name FROM contracts WHERE value > (SELECT avg(value) FROM contracts) AND months < value / 2",
+        "SELECT name FROM contracts WHERE coalesce(\"end\", '') >= '2026'",
     ],
 )
 def test_calculations_with_numbers_are_allowed(sql: str) -> None:
     guard_query(sql, {"contracts": ("f0", CONTRACTS)})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT name FROM contracts WHERE strftime('%Y', \"end\") = 2026",
+        'SELECT name FROM contracts WHERE substr("end", 1, 4) > 2020 + 5',
+        "SELECT y FROM (SELECT strftime('%Y', \"end\") AS y FROM contracts) WHERE y IN (2025, 2026)",
+        'SELECT name FROM contracts WHERE date("end") BETWEEN 2025 AND 2026',
+    ],
+)
+def test_calculated_text_is_not_compared_with_numbers(sql: str) -> None:
+    assert "returns text" in refusal(sql, {"contracts": ("f0", CONTRACTS)})
