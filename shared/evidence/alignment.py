@@ -191,8 +191,8 @@ class _Search:
                 return None
             run = start, start + len(self._quoted)
             if (
-                self._may_begin(start, None, Joint.NONE)
-                and next(self._ends(0, start), None) == len(self._quoted)
+                next(self._ends(0, start), None) == len(self._quoted)
+                and self._may_begin(start, None, Joint.NONE)
                 and not self._cuts_quantity(run[1])
                 and self._may_end(run)
             ):
@@ -258,7 +258,7 @@ class _Search:
         if self._cuts_quantity(start):
             return False
         if before is None:
-            return not any(word.is_negation for word in self._clause_before(start))
+            return not self._block.has_negation((self._block.clause_start(start), start))
         return before[1] == start or (
             self._may_omit((before[1], start), joint) and not self._mixes_labels([before], start)
         )
@@ -267,12 +267,10 @@ class _Search:
         """Return False if a negation follows `run` in the same clause, or an exception follows that clause in
         the same sentence, because the quotation must not cut it off.
         """
-        for place, word in enumerate(self._words[run[1] :], run[1]):
-            if word.border >= Border.CLAUSE:
-                return not self._is_exception(place)
-            if word.is_negation:
-                return False
-        return True
+        end = self._block.clause_end(run[1])
+        if self._block.has_negation((run[1], end)):
+            return False
+        return end == len(self._words) or not self._is_exception(end)
 
     def _is_exception(self, place: int) -> bool:
         """Return whether the clause that begins at `place` restricts the one before it.
@@ -366,12 +364,6 @@ class _Search:
         last = self._words[gap[0] - 1]
         return (last.is_number or last.is_unit) and any(word.is_number for word in self._words[slice(*gap)])
 
-    def _clause_before(self, start: int) -> Iterator[Word]:
-        """Yield the words before `start` in the same clause, last word first."""
-        while self._border(start) < Border.CLAUSE:
-            start -= 1
-            yield self._words[start]
-
     def _cuts_quantity(self, place: int) -> bool:
         """Return whether a cut before word `place` would separate a number from its sign, unit or scale."""
         if self._border(place) > Border.NONE:
@@ -379,9 +371,8 @@ class _Search:
         before, after = self._words[place - 1], self._words[place]
         if before.is_prefix:
             return after.is_number or after.is_prefix
-        words_before_unit = self._words[: place - 1][-1:] if before.is_unit else []
-        is_quantity = before.is_number or any(word.is_number for word in words_before_unit)
-        return is_quantity and after.is_unit
+        follows_number = place > 1 and self._words[place - 2].is_number
+        return after.is_unit and (before.is_number or (before.is_unit and follows_number))
 
     def _border(self, place: int) -> Border:
         return self._words[place].border if place < len(self._words) else Border.PARAGRAPH

@@ -1,7 +1,7 @@
 """The text of a block, split into words and table rows for the search of quotations. Pure."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,6 +73,28 @@ class BlockText:
         table.
         """
         return self._row_of.get(place)
+
+    @cached_property
+    def _clause_starts(self) -> list[int]:
+        return [place for place, word in enumerate(self.words) if word.border >= Border.CLAUSE]
+
+    @cached_property
+    def _negations(self) -> list[int]:
+        return [place for place, word in enumerate(self.words) if word.is_negation]
+
+    def clause_start(self, place: int) -> int:
+        """Return the index of the first word of the clause that contains the word at `place`."""
+        return self._clause_starts[bisect_right(self._clause_starts, place) - 1]
+
+    def clause_end(self, place: int) -> int:
+        """Return the first index from `place` on at which a clause begins or the block ends."""
+        following = bisect_left(self._clause_starts, place)
+        return self._clause_starts[following] if following < len(self._clause_starts) else len(self.words)
+
+    def has_negation(self, run: Run) -> bool:
+        """Return whether a range of words contains a negation, such as `not` or `except`."""
+        first, last = (bisect_left(self._negations, place) for place in run)
+        return first < last
 
     @cached_property
     def _labels(self) -> list[tuple[int, str]]:

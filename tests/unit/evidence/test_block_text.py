@@ -69,3 +69,14 @@ def test_only_marks_before_a_line_show_how_often_it_was_quoted() -> None:
     block = BlockText("> At that time x > y, five and so\n> it is for all.")
     first = block.places["five"][0]
     assert block.unquoted((first, len(block.words))) == "five and so\nit is for all."
+
+
+def test_clauses_and_their_negations_are_found() -> None:
+    block = BlockText("The pump, if not old, runs well. It hums")
+    assert [block.clause_start(place) for place in range(9)] == [0, 0, 2, 2, 2, 5, 5, 7, 7]
+    assert [block.clause_end(place) for place in range(10)] == [0, 2, 2, 5, 5, 5, 7, 7, 9, 9]
+    assert block.has_negation((2, 4))
+    assert block.has_negation((3, 5))
+    assert not block.has_negation((2, 3))
+    assert not block.has_negation((4, 9))
+    assert not block.has_negation((3, 3))
