@@ -12,7 +12,7 @@ import html
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, count, islice
+from itertools import accumulate, islice
 
 from shared.evidence.block_text import BlockText, Row, Run
 from shared.evidence.words import EXCEPTIONS, Border, Joint, Word, quoted_words, shown_form
@@ -30,6 +30,15 @@ _CONTRASTS = frozenset(
 )
 _ONLY = frozenset(
     "only solely nur lediglich ausschließlich seulement uniquement sólo solo solamente soltanto".split()
+)
+_EXCEPTION_PHRASES = (
+    "with the exception",
+    "es sei denn",
+    "mit ausnahme",
+    "à l'exception",
+    "con excepción",
+    "a excepción",
+    "ad eccezione",
 )
 _LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 
@@ -264,26 +273,28 @@ class _Search:
         )
 
     def _may_end(self, run: Run) -> bool:
-        """Return False if a negation follows `run` in the same clause, or an exception follows that clause in
-        the same sentence, because the quotation must not cut it off.
+        """Return False if a negation follows `run` in the same clause, or an exception follows `run` or that
+        clause in the same sentence, because the quotation must not cut it off.
         """
         end = self._block.clause_end(run[1])
         if self._block.has_negation((run[1], end)):
             return False
-        return end == len(self._words) or not self._is_exception(end)
+        return not any(self._is_exception(place) for place in {run[1], end} if place < len(self._words))
 
     def _is_exception(self, place: int) -> bool:
-        """Return whether the clause that begins at `place` restricts the one before it.
+        """Return whether the words at `place` restrict those before them.
 
-        Examples: `The pump runs, except at night`, `The pump runs, but not at night`.
+        Examples: `The pump runs, except at night`, `The pump runs, but not at night`. A contrast with a
+        clause of its own is none, as in `The pump runs, but the valve does not close`.
         """
         first = self._words[place]
         if first.border >= Border.SENTENCE or first.border == Border.LINE:
             return False
         if first.key not in _CONTRASTS:
-            return first.key in EXCEPTIONS
-        end = next(end for end in count(place + 2) if self._border(end) >= Border.CLAUSE)
-        return any(word.is_negation or word.key in _ONLY for word in self._words[place:end])
+            words = " ".join(word.key for word in self._words[place : place + 3])
+            return first.key in EXCEPTIONS or words.startswith(_EXCEPTION_PHRASES)
+        end = place + 2 if self._border(place + 2) >= Border.CLAUSE else place + 3
+        return any(word.is_negation or word.key in _ONLY for word in self._words[place + 1 : end])
 
     def _may_stand(self, run: Run, *, is_alone: bool) -> bool:
         start, end = run

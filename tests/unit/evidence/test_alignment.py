@@ -411,6 +411,16 @@ CHALLENGE = "A participant may be re-challenged once, after the eye examination"
         ("Die Pumpe läuft", "Die Pumpe läuft, aber nur nachts."),
         ("La pompe marche", "La pompe marche, sauf la nuit."),
         ("La pompa gira", "La pompa gira, tranne di notte."),
+        ("The pump runs", "The pump runs, but does not hum."),
+        ("The pump runs", "The pump runs but only at night."),
+        ("The pump runs", "The pump runs at home, with the exception of old ones."),
+        ("The pump runs", "The pump runs with the exception of old ones."),
+        ("Die Pumpe läuft", "Die Pumpe läuft, es sei denn, es regnet."),
+        ("Die Pumpe läuft", "Die Pumpe läuft, mit Ausnahme der Nacht."),
+        ("La pompe marche", "La pompe marche, à l'exception de la nuit."),
+        ("La bomba gira", "La bomba gira, con excepción de la noche."),
+        ("La bomba gira", "La bomba gira, a excepción de la noche."),
+        ("La pompa gira", "La pompa gira, ad eccezione della notte."),
     ],
 )
 def test_an_exception_behind_the_quotation_is_not_cut_off(quote: str, content: str) -> None:
@@ -427,6 +437,12 @@ def test_an_exception_behind_the_quotation_is_not_cut_off(quote: str, content: s
         ("The pump runs", "The pump runs. But not at night."),
         ("The pump runs", "The pump runs\nBut not at night."),
         ("The pump runs", "The pump runs, but"),
+        ("The pump runs", "The pump runs, but the valve does not close."),
+        ("The pump runs", "The pump runs, but the valve never closes."),
+        ("Die Pumpe läuft", "Die Pumpe läuft, aber das Ergebnis war nicht gut."),
+        ("The pump runs", "The pump runs, with the usual noise."),
+        ("The pump runs", "The pump runs but it is loud."),
+        ("The pump runs", "The pump runs, only at night."),
     ],
 )
 def test_another_clause_behind_the_quotation_may_be_left_out(quote: str, content: str) -> None:
