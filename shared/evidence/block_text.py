@@ -129,6 +129,8 @@ class BlockText:
         start = self.words[run[0]].start
         before = self.text[:start].rpartition("\n")[2]
         depth = before[: len(before) - len(before.lstrip("> \t"))].count(">")
+        if not depth:
+            return self.shown(run)
         first, *others = self.shown(run).split("\n")
         marks = re.compile(rf"[ \t]*(?:>[ \t]?){{{depth}}}")
         if not all(marks.match(line) for line in others):

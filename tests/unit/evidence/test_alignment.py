@@ -771,6 +771,8 @@ def test_labels_are_found_where_lines_and_sentences_begin() -> None:
         ),
         ("further of us operator", "> further\nof us\n> operator", "further\nof us\n> operator"),
         ("is > 5 bar and", "> it is > 5 bar\n> and more", "is > 5 bar\nand"),
+        ("def f: return all of it", "def f:\n    return all\n\tof it", "def f:\n    return all\n\tof it"),
+        ("def f: return all of it", "> def f:\n>     return all\n> of it", "def f:\n    return all\nof it"),
     ],
 )
 def test_quotation_marks_of_e_mails_are_not_shown(quote: str, content: str, expected: str) -> None:
