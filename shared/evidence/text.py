@@ -62,10 +62,11 @@ def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:
 
 
 # Matches a citation mark. Models can't forge one, because `shared.evidence.reader_text` sanitises their
-# texts.
-_MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"
+# texts. A mark ends where another begins, and marks in a row begin only at the first of the spaces before
+# them, because searches from each of many beginnings would take quadratic time.
+_MARK = r"\(Source: (?:(?!\(Source: )[^\n])*?\)\[\d{1,3}\]"
 _MARKS = re.compile(_MARK)
-_MARKS_IN_ROW = re.compile(rf"(?:[^\S\n]*{_MARK})+")
+_MARKS_IN_ROW = re.compile(rf"(?<![^\S\n])(?:[^\S\n]*{_MARK})+")
 _NUMBER_OF_MARK = re.compile(r"\)\[(\d{1,3})\]")
 _MARKS_BEHIND = re.compile(rf"(?:[^\S\n]*{_MARK})+[.!?]?")
 _ENDS_AT_MARK = re.compile(r"(?<=\))\[\d{1,3}\][.!?]?(?=\s*\Z|[^\S\n]*\n|\s+[\"'“‘„«*]?[A-ZÀ-ÖØ-ÞĀ-Ž])")

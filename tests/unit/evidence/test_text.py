@@ -109,6 +109,20 @@ def test_statements_are_read_with_the_numbers_of_their_citations() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "statements"),
+    [
+        ("It weighs 5 kg \t (Source: a.pdf)[1] \t (Source: b.pdf)[2]", [("It weighs 5 kg", (1, 2))]),
+        (" (Source: a.pdf)[1]\t", [("", (1,))]),
+        ("See (Source: a.pdf, but (Source: b.pdf)[2]", [("See (Source: a.pdf, but", (2,))]),
+    ],
+)
+def test_a_mark_begins_at_the_first_space_before_it_and_contains_no_other(
+    line: str, statements: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    assert list(cited_statements(line)) == statements
+
+
+@pytest.mark.parametrize(
     ("max_chars", "shortened"),
     [
         (16, "It weighs 312 kg"),
