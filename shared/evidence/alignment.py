@@ -357,15 +357,18 @@ class _Search:
         """Return whether a part that starts at `start` belongs to another label than the parts before it.
 
         Example: `Model: A-200 … Pressure: 16 bar`, if `Model: B-300` or another `Pressure:` is left out
-        between them. A part that begins with the first label again is a new entry, as readers can see.
+        between them. A part that begins with the first label again is a new entry, as readers can see. A
+        label also counts for a part that begins after it in the same line, such as `A-200`.
         """
         labels: list[str] = []
-        for label in (label for run in shown for label in self._block.labels(run)):
-            labels = [label] if label in labels[:1] else [*labels, label]
-        own = self._block.labels((start, start + 2))  # the number of a list item may precede it
+        for first, end in shown:
+            for label in self._block.labels((self._block.label_start(first), end)):
+                labels = [label] if label in labels[:1] else [*labels, label]
+        own_start = self._block.label_start(start)
+        own = self._block.labels((own_start, start + 2))  # the number of a list item may precede it
         if own and own == labels[:1]:
             return False
-        return not {*labels, *own}.isdisjoint(self._block.labels((shown[-1][1], start)))
+        return not {*labels, *own}.isdisjoint(self._block.labels((shown[-1][1], own_start)))
 
     def _takes_number_from_number(self, gap: Run) -> bool:
         """Return whether omitting `gap` would attach a number to words that belong to another number.

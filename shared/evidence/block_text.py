@@ -13,6 +13,8 @@ _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _MAX_LABEL_WORDS = 6
+_LABEL_SIGN = re.compile("[:：](?!//)")  # except in addresses of web pages
+_LABEL_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 
 _PARTNERS = {")": "(", "]": "[", "}": "{"}
@@ -106,7 +108,8 @@ class BlockText:
         for place, (word, following) in enumerate(pairwise(self.words)):
             if word.border >= Border.LINE:
                 start = place
-            if ":" not in self.text[word.end : following.start] or place - start >= _MAX_LABEL_WORDS:
+            between = self.text[word.end : following.start]
+            if not _LABEL_SIGN.search(between) or place - start >= _MAX_LABEL_WORDS:
                 continue
             if keys := [part.key for part in self.words[start : place + 1] if not part.is_number]:
                 labels.append((start, " ".join(keys)))
@@ -116,6 +119,21 @@ class BlockText:
         """Return the labels that begin in a range of words, in order."""
         first, last = (bisect_left(self._labels, (place,)) for place in run)
         return [label for _, label in self._labels[first:last]]
+
+    @cached_property
+    def _label_starts(self) -> list[int]:
+        labels = {start for start, _ in self._labels}
+        starts: list[int] = []
+        for place, word in enumerate(self.words):
+            is_start = place in labels or word.border in _LABEL_ENDS
+            starts.append(place if is_start or starts[-1] not in labels else starts[-1])
+        return starts
+
+    def label_start(self, place: int) -> int:
+        """Return the index of the first word of the label before the word at `place` in the same line and
+        sentence, or `place` if there is none.
+        """
+        return self._label_starts[place]
 
     def shown(self, run: Run) -> str:
         """Return the text of a range of words, with the brackets and the punctuation that belong to it."""

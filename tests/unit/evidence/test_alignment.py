@@ -693,6 +693,14 @@ Approved: yes"""
         ("Model: A-200\nPressure: 16 bar", CARDS),
         ("Model: A-200 … Pressure: 16 bar", CARDS),
         ("Model: A-200 … Mass: 80 kg", CARDS),
+        ("A-200 … 16 bar", CARDS),
+        ("A-200 … yes", CARDS),
+        ("A-200 … Pressure: 16 bar", CARDS),
+        ("Model: A-200 … 80 kg", CARDS),
+        ("10 bar … yes", CARDS),
+        ("Old pumps … 16 bar", f"Old pumps\n\n{CARDS}"),
+        ("Model: A-200 … Pressure: 16 bar", CARDS.replace(": ", "：")),
+        ("A-200 … 16 bar", CARDS.replace(": ", "：")),
         ("Model: A-200. Pressure: 10 bar. Approved: yes", CARDS),
         ("Model: A-200 … Pressure: 10 bar … Approved: yes", CARDS),
         ("Model: A-200 … Approved: no … Mass: 80 kg", CARDS),
@@ -722,6 +730,15 @@ def test_parts_of_different_entries_are_not_put_together(quote: str, content: st
         ("Question 1: Is the site visit of the Nordbad mandatory? Answer: No.", FAQ),
         ("Model: B-300. Pressure: 16 bar", CARDS),
         ("Model: B-300 … Pressure: 16 bar … Approved: yes", CARDS),
+        ("A-200 … 10 bar", CARDS),
+        ("A-200 … 10 bar … no", CARDS),
+        ("B-300 … 16 bar", CARDS),
+        ("Model：B-300 … Pressure：16 bar", CARDS.replace(": ", "：")),
+        (
+            "See https://a.b for it. … It is 5 m.",
+            "See https://a.b for it.\n\nSee https://c.d too.\n\nIt is 5 m.",
+        ),
+        ("Note: it hums. … It leaks.", "Note: it hums.\n\nIt is red.\n\nIt leaks."),
         ("Model: A-200 … Pressure: 10 bar … Model: B-300 … Approved: yes", CARDS),
         ("Step 1: Open it … Step 3: Close it", "Step 1: Open it\n\nStep 2: Vent it\n\nStep 3: Close it"),
         ("The valve leaks. … The hall is dry.", "The valve leaks.\n\nIt was mended.\n\nThe hall is dry."),
@@ -744,6 +761,12 @@ def test_labels_are_found_where_lines_and_sentences_begin() -> None:
     )
     assert block.labels((0, len(block.words))) == ["step", "its colour lid", "note"]
     assert block.labels((1, 4)) == []
+
+
+def test_a_label_belongs_to_the_words_behind_it_in_the_same_line_and_sentence() -> None:
+    block = BlockText("Size: it is big; now. Old\nMass: 5 kg\n\nIt\nSize：3\nRed")
+    starts = [block.label_start(place) for place in range(len(block.words))]
+    assert starts == [0, 0, 0, 0, 0, 5, 6, 6, 6, 9, 10, 10, 12]
 
 
 @pytest.mark.parametrize(
