@@ -354,12 +354,18 @@ class _Search:
         return any(self._border(place) == Border.PARAGRAPH for place in range(gap[0] + 1, gap[1] + 1))
 
     def _mixes_labels(self, shown: Sequence[Run], start: int) -> bool:
-        """Return whether a part that starts at `start` belongs to another label than the parts before it.
+        """Return whether a part that starts at `start` belongs to another label or heading than the parts
+        before it.
 
         Example: `Model: A-200 … Pressure: 16 bar`, if `Model: B-300` or another `Pressure:` is left out
         between them. A part that begins with the first label again is a new entry, as readers can see. A
         label also counts for a part that begins after it in the same line, such as `A-200`.
         """
+        headings = [level for run in shown for level in self._block.heading_levels(run)]
+        skipped = self._block.heading_levels((shown[-1][1], start))
+        is_heading = bool(self._block.heading_levels((start, start + 1)))
+        if headings and skipped and min(skipped) <= headings[-1] and not is_heading:
+            return True
         labels: list[str] = []
         for first, end in shown:
             for label in self._block.labels((self._block.label_start(first), end)):

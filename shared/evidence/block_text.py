@@ -14,6 +14,7 @@ _RULE = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _MAX_LABEL_WORDS = 6
 _LABEL_SIGN = re.compile("[:：](?!//)")  # except in addresses of web pages
+_HEADING = re.compile(r"^(#{1,6}) ", re.MULTILINE)
 _LABEL_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 
@@ -134,6 +135,16 @@ class BlockText:
         sentence, or `place` if there is none.
         """
         return self._label_starts[place]
+
+    @cached_property
+    def _headings(self) -> list[tuple[int, int]]:
+        starts = [word.start for word in self.words]
+        return [(bisect_left(starts, sign.end()), len(sign[1])) for sign in _HEADING.finditer(self.text)]
+
+    def heading_levels(self, run: Run) -> list[int]:
+        """Return the levels of the headings that begin in a range of words, in order. 1 is the highest."""
+        first, last = (bisect_left(self._headings, (place,)) for place in run)
+        return [level for _, level in self._headings[first:last]]
 
     def shown(self, run: Run) -> str:
         """Return the text of a range of words, with the brackets and the punctuation that belong to it."""

@@ -671,6 +671,21 @@ Answer: No.
 Question 2: May bidders form a group?
 
 Answer: Yes. The turnover of clause 3.1 may then be reached jointly."""
+SECTIONS = """# Pump A-200
+
+It is red.
+
+## Flow
+
+It delivers 10 bar.
+
+# Pump B-300
+
+It delivers 16 bar.
+
+# Pump C-400
+
+It hums."""
 CARDS = """Model: A-200
 Pressure: 10 bar
 
@@ -691,6 +706,10 @@ Approved: yes"""
         ("Question 1: Is the site visit of the Nordbad mandatory? … The turnover of clause 3.1", FAQ),
         ("Did the pump leak? … 漏れた、はい。", "Did the pump leak？ いいえ。\n\n漏れた、はい。"),
         ("Model: A-200\nPressure: 16 bar", CARDS),
+        ("Pump A-200 … It delivers 16 bar", SECTIONS),
+        ("Pump A-200 … Flow … It delivers 16 bar", SECTIONS),
+        ("Pump B-300 … It hums", SECTIONS),
+        ("Pump A-200 … It is red … It delivers 16 bar", SECTIONS),
         ("Model: A-200 … Pressure: 16 bar", CARDS),
         ("Model: A-200 … Mass: 80 kg", CARDS),
         ("A-200 … 16 bar", CARDS),
@@ -731,6 +750,10 @@ def test_parts_of_different_entries_are_not_put_together(quote: str, content: st
         ("Model: B-300. Pressure: 16 bar", CARDS),
         ("Model: B-300 … Pressure: 16 bar … Approved: yes", CARDS),
         ("A-200 … 10 bar", CARDS),
+        ("Pump A-200 … It delivers 10 bar", SECTIONS),
+        ("Pump A-200 … Pump C-400 … It hums", SECTIONS),
+        ("Pump A-200 … It is red … Pump C-400", SECTIONS),
+        ("It is red … It hums", SECTIONS),
         ("A-200 … 10 bar … no", CARDS),
         ("B-300 … 16 bar", CARDS),
         ("Model：B-300 … Pressure：16 bar", CARDS.replace(": ", "：")),

@@ -80,3 +80,10 @@ def test_clauses_and_their_negations_are_found() -> None:
     assert not block.has_negation((2, 3))
     assert not block.has_negation((4, 9))
     assert not block.has_negation((3, 3))
+
+
+def test_headings_are_found_with_their_levels() -> None:
+    block = BlockText("# One\n\n#tag\n\n## Two # no\n\nText\n\n####### no")
+    assert block.heading_levels((0, len(block.words))) == [1, 2]
+    assert block.heading_levels((1, 2)) == []
+    assert block.heading_levels((2, 3)) == [2]
