@@ -856,3 +856,18 @@ def test_several_entries_are_quoted_in_more_than_two_parts() -> None:
     alignment = align("Model: A-200 … Size: 3 m … Model: B-300", BlockText(text))
     assert alignment is not None
     assert alignment.quote == "Model: A-200 … Size: 3 m … Model: B-300"
+
+
+def test_a_contrast_restricts_only_with_the_words_behind_it() -> None:
+    restricted = BlockText("The pump runs, but not, as agreed, at night.")
+    assert align("The pump runs.", restricted) is None
+    own_clause = align("It pumps water only.", BlockText("It pumps water only, but it does so well."))
+    assert own_clause is not None
+    assert own_clause.quote == "It pumps water only"
+
+
+def test_a_word_before_a_heading_is_no_heading() -> None:
+    text = "# Alpha\n\nOne thing is here.\n\n# Beta\n\nSlow.\n\n# Gamma\n\nThree things are here."
+    block = BlockText(text)
+    assert align("# Alpha\n\nOne thing is here. … # Gamma\n\nThree things are here.", block)
+    assert align("# Alpha\n\nOne thing is here. … Slow.\n\n# Gamma\n\nThree things are here.", block) is None
