@@ -279,3 +279,19 @@ def test_calculations_with_numbers_are_allowed(sql: str) -> None:
 )
 def test_calculated_text_is_not_compared_with_numbers(sql: str) -> None:
     assert "returns text" in refusal(sql, {"contracts": ("f0", CONTRACTS)})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "completed"),
+    [
+        ("region, '-3 months'", "region, '-3 months', 'floor'"),
+        ("region, '-3 months', 'floor'", "region, '-3 months', 'floor'"),
+        ("region, '-3 months', 'ceiling', '+1 year'", "region, '-3 months', 'ceiling', '+1 year', 'floor'"),
+        ("region, '-3 months', '-1 day'", "region, '-3 months', 'floor', '-1 day'"),
+        ("region, '-1 day', '+1 year'", "region, '-1 day', '+1 year', 'floor'"),
+        ("region, revenue || ' months'", "region, revenue || ' months', 'floor'"),
+        ("region, '-1 day'", "region, '-1 day'"),
+    ],
+)
+def test_added_months_end_with_the_month(arguments: str, completed: str) -> None:
+    assert f"DATE({completed})" in allow(f"SELECT date({arguments}) FROM sales").sql
