@@ -112,7 +112,7 @@ def ingestion_start(document: Mapping[str, Any]) -> str:
 
 
 def _is_of_earlier_ingestion(document: Mapping[str, Any], earlier_start: str | None) -> bool:
-    """Return whether the status of a document is still that of an ingestion before the awaited one."""
+    """Return whether the status of a document was set by an ingestion before the awaited one."""
     # Hints and files that arrive during an ingestion are read by the next one.
     has_another = document["status"] in ENDED and bool(document.get("is_processing"))
     return has_another or ingestion_start(document) == earlier_start

@@ -222,7 +222,7 @@ class Agent:
 
 def _choice_of(user_message: str, waiting: WaitingRun) -> Choice:
     answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
-    return read_reply(answer, waiting.asked.options)
+    return read_reply(answer, waiting.clarification.options)
 
 
 async def _events(
@@ -254,7 +254,7 @@ async def _events(
 
 
 def _repeat_question(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
-    clarification = waiting.asked
+    clarification = waiting.clarification
     return AskUserEvent(
         step=waiting.ask_step,
         question=f"{unknown.detail} {clarification.question}",

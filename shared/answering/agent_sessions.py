@@ -78,7 +78,7 @@ class WaitingRun(Model):
     journal: tuple[str, ...]
     results: StepResults
     ask_step: int
-    asked: Clarification
+    clarification: Clarification
 
 
 class AgentSession:
@@ -98,7 +98,7 @@ class AgentSession:
         first.
         """
         stored = await find_model(self._blobs, WORK, self._path, WaitingRun)
-        if stored is None or stored.asked.expires_at > datetime.now(UTC):
+        if stored is None or stored.clarification.expires_at > datetime.now(UTC):
             return stored
         await delete_run(stored.run_id, self._blobs)
         await self.delete()
@@ -115,7 +115,7 @@ class AgentSession:
             journal=(await log.read(run_id)).lines,
             results=results,
             ask_step=command.ask_step,
-            asked=clarification,
+            clarification=clarification,
         )
         await write_model(self._blobs, WORK, self._path, waiting)
 

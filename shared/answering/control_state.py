@@ -32,13 +32,13 @@ class Lease(Model):
     expires.
 
     Attributes:
-        begun: whether the sub-agent has started; before that it waits for its first turn.
+        has_begun: whether the sub-agent has started; before that it waits for its first turn.
         is_probe: whether it was admitted to a half-open circuit, to test whether sub-agents work again.
     """
 
     child_id: str
     expires_at: datetime
-    begun: bool = False
+    has_begun: bool = False
     is_probe: bool = False
 
 
@@ -84,7 +84,7 @@ class ControlView(Model):
 def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:
     """Return a summary of the slots and the circuit breaker as of `now`."""
     alive = _alive(state.leases, now)
-    begun_count = sum(lease.begun for lease in alive)
+    begun_count = sum(lease.has_begun for lease in alive)
     circuit: Circuit = "closed"
     if state.opened_at is not None:
         cooldown = timedelta(seconds=limits.circuit_breaker_cooldown_seconds)
@@ -135,7 +135,7 @@ def with_begun_lease(state: ControlState, child_id: str) -> ControlState:
     unchanged.
     """
     leases = tuple(
-        lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
+        lease.model_copy(update={"has_begun": True}) if lease.child_id == child_id else lease
         for lease in state.leases
     )
     return state.model_copy(update={"leases": leases})

@@ -27,8 +27,8 @@ _MAX_NEAREST = 3
 # or suffix, a typo, a word added or removed), by none of 18,600 pairs without a common word, and by 14 % of
 # 1,400 pairs with one, such as "leave-policy" and "retention-policy".
 _MIN_SIMILARITY = 0.55
-# Maximum number of options, so that one digit selects an option. A name that matches more documents is too
-# general for a choice.
+# Maximum number of options, so that one digit selects an option. If a name matches more documents, a list of
+# options would not help.
 MAX_OPTIONS = 9
 # Maximum number of documents read for a request such as "all annual reports": two sub-agents with six each.
 # Not measured.
@@ -160,8 +160,8 @@ def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
 def _narrowed_by_context(
     question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
 ) -> tuple[DocumentRecord, ...]:
-    """Return the documents that match best in the context: those that share words with the question, or else
-    those that the previous answer cited.
+    """Return the documents that match best in the context: documents that share words with the question, or
+    otherwise documents that the previous answer cited.
 
     Return all of them if neither helps.
     """

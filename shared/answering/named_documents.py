@@ -71,7 +71,7 @@ def with_every(
     evidence: Evidence, stored: StoredPlan, records: Mapping[str, DocumentRecord], words: Messages
 ) -> Evidence:
     """Return the evidence with a list of all documents of the kind that the question asks about. A warning
-    names those that were not read.
+    names the documents that were not read.
     """
     every = tuple(records[doc_id] for doc_id in stored.every_ids if doc_id in records)
     left_out = [readable_line(record.filename) for record in every if record.doc_id not in stored.doc_ids]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 
 from shared.answering.statements import Statement
 from shared.evidence.listed_items import listed_counts
@@ -76,7 +77,7 @@ class NumberCheck:
             text = without_rank(sentence, self._most_rows) if may_be_rank else sentence
             text = without_date(text, self.today) if self.today else text
             is_unknown = bool(ids) and not cited
-            counts = listed_counts(sentence).union(*map(listed_counts, self.earlier_answers))
+            counts = listed_counts(sentence) | self._earlier_counts
             results = cited if ids else computed
             if not (is_unknown or unproved_numbers(text, results, others, self.language, counts)):
                 parts.append(Statement(sentence))
@@ -87,6 +88,10 @@ class NumberCheck:
         cited_ids = {result.result_id for result in cited}
         cites = tuple(cite for cite in statement.cites if not cite.result or cite.result in cited_ids)
         return [*parts, Statement("", cites)] if cites else parts
+
+    @cached_property
+    def _earlier_counts(self) -> set[int]:
+        return set().union(*map(listed_counts, self.earlier_answers))
 
     @property
     def _most_rows(self) -> int:

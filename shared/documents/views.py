@@ -138,7 +138,7 @@ class DocumentDetail(DocumentView):
         default=False,
         description=(
             "Whether an ingestion or a change of the document is due or in progress. Until it has ended, "
-            "`status` may be that of the previous ingestion. Not covered by the ETag."
+            "`status` may describe the previous ingestion. Not covered by the ETag."
         ),
     )
     owner_id: str | None = None

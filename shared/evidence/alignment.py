@@ -284,8 +284,8 @@ class _Search:
     def _is_exception(self, place: int) -> bool:
         """Return whether the words at `place` restrict those before them.
 
-        Examples: `The pump runs, except at night`, `The pump runs, but not at night`. A contrast with a
-        clause of its own is none, as in `The pump runs, but the valve does not close`.
+        Examples: `The pump runs, except at night`, `The pump runs, but not at night`. A contrast
+        restricts nothing if it continues with another subject: `The pump runs, but the valve does not close`.
         """
         first = self._words[place]
         if first.border >= Border.SENTENCE or first.border == Border.LINE:
@@ -353,7 +353,7 @@ class _Search:
         """
         return any(self._border(place) == Border.PARAGRAPH for place in range(gap[0] + 1, gap[1] + 1))
 
-    def _mixes_labels(self, shown: Sequence[Run], start: int) -> bool:
+    def _mixes_labels(self, parts: Sequence[Run], start: int) -> bool:
         """Return whether a part that starts at `start` belongs to another label or heading than the parts
         before it.
 
@@ -361,20 +361,20 @@ class _Search:
         between them. A part that begins with the first label again is a new entry, as readers can see. A
         label also counts for a part that begins after it in the same line, such as `A-200`.
         """
-        headings = [level for run in shown for level in self._block.heading_levels(run)]
-        skipped = self._block.heading_levels((shown[-1][1], start))
+        headings = [level for run in parts for level in self._block.heading_levels(run)]
+        skipped = self._block.heading_levels((parts[-1][1], start))
         is_heading = bool(self._block.heading_levels((start, start + 1)))
         if headings and skipped and min(skipped) <= headings[-1] and not is_heading:
             return True
         labels: list[str] = []
-        for first, end in shown:
+        for first, end in parts:
             for label in self._block.labels((self._block.label_start(first), end)):
                 labels = [label] if label in labels[:1] else [*labels, label]
         own_start = self._block.label_start(start)
         own = self._block.labels((own_start, start + 2))  # the number of a list item may precede it
         if own and own == labels[:1]:
             return False
-        return not {*labels, *own}.isdisjoint(self._block.labels((shown[-1][1], own_start)))
+        return not {*labels, *own}.isdisjoint(self._block.labels((parts[-1][1], own_start)))
 
     def _takes_number_from_number(self, gap: Run) -> bool:
         """Return whether omitting `gap` would attach a number to words that belong to another number.

@@ -26,8 +26,11 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a Markdown table, as the word ranges of its cells. `header` has those of the header row and is
-    empty without one.
+    """A row of a Markdown table.
+
+    Attributes:
+        header: word ranges of the cells in the header row; empty if the table has no header.
+        cells: word ranges of the row's own cells.
     """
 
     header: tuple[Run, ...]

@@ -281,10 +281,10 @@ def marker(citation: Citation, *, names_publisher: bool = False) -> str:
         moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
     publisher = citation.published_by if names_publisher else None
     first, *others = citation.places
-    named = [source_place(*first, publisher), *(_place(*other) for other in others)]
-    if len(named) > _MAX_PLACES:
-        named[_MAX_PLACES:] = [f"{len(named) - _MAX_PLACES} more"]
-    return f" ({'; '.join(named)}{moment}{kind})[{citation.n}]"
+    places = [source_place(*first, publisher), *(_place(*other) for other in others)]
+    if len(places) > _MAX_PLACES:
+        places[_MAX_PLACES:] = [f"{len(places) - _MAX_PLACES} more"]
+    return f" ({'; '.join(places)}{moment}{kind})[{citation.n}]"
 
 
 def source_place(filename: str, page_number: int | None, publisher: str | None = None) -> str:

@@ -40,7 +40,7 @@ class Number:
         places: decimal places.
         exponent: power of ten; 6 for "million".
         is_factor: "3.5 times", "a factor of 3.5".
-        is_money: a currency is written beside it.
+        is_money: a currency precedes or follows it.
         is_plain: digits only, as in years, names and counts.
     """
 
@@ -63,7 +63,7 @@ class _Meaning:
     Attributes:
         has_percentages: values may be percentages.
         scales: powers of ten that the labels name; values may be in that scale.
-        heading_scales: those that the lines above the tables name.
+        heading_scales: powers of ten that the lines above the tables name.
     """
 
     has_percentages: bool

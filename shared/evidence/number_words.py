@@ -107,7 +107,7 @@ _TARGETS = (
 )
 """Matches values that another value is compared with."""
 _BELOW = (
-    # "unter" and "under" also mean "among" and "during". They are decreases beside a number or a target.
+    # "unter" and "under" also mean "among" and "during". Near a number or target they mean less.
     rf"un[td]er\s(?:(?:the|its|our|their|de[mnrt]|die|das|ihre[mnr]|seine[mnr]|unsere[mnr]|sitt?|sin)\s)?{_TARGETS}"
     rf"|\d\S{{0,20}}\s{_UNITS}unter\s(?!ander|alle|de[mnr]\b|die|das|jede)"
     r"|(?:lieg|lag|bleib|blieb)\w{0,9}\b[^.]{0,60}\bunter\s(?!ander|allen\b|den\b|diesen\b|ihnen\b|beiden\b)"

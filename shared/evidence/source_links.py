@@ -21,8 +21,8 @@ def clock_time(seconds: float) -> str:
 
 
 def web_address(url: str | None) -> str | None:
-    """Return `url` without surrounding white space if it is an http or https URL that is safe to link, else
-    None.
+    """Return `url` without surrounding white space if it is an http or https URL that is safe to link. Return
+    None otherwise.
     """
     text = (url or "").strip()
     is_plain = len(text) <= _MAX_ADDRESS_CHARS and not text.startswith("/")

@@ -146,7 +146,7 @@ def last_claim(text: str) -> str:
 
 
 def cut_at_word(line: str, max_chars: int) -> str:
-    """Return a line unchanged if it has at most `max_chars` characters, else its whole words within that
-    length, followed by an ellipsis.
+    """Shorten a line to the whole words within `max_chars` characters, followed by an ellipsis. Return a
+    line that is short enough unchanged.
     """
     return line if len(line) <= max_chars else line[:max_chars].rpartition(" ")[0] + " …"

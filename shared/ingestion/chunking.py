@@ -26,7 +26,7 @@ _SPECIAL_TOKENS = 2
 _PATH_SHARE = 4
 # The sentence repeated from the previous block may use up to a quarter of its tokens.
 _OVERLAP_SHARE = 4
-# Line ends are those of `str.splitlines`, which would return all lines at once.
+# Matches the lines that `str.splitlines` would return, one at a time.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 # The Markdown of a table may have this many times as many tokens as its embedded text.

@@ -1,4 +1,4 @@
-"""Reading of blocks without a question: by their ids, or those of a document in reading order."""
+"""Reading of blocks without a question: by their ids, or all blocks of a document in reading order."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

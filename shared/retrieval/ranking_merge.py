@@ -68,8 +68,8 @@ def crowding_spreadsheets(rankings: Sequence[Ranking], top_k: int) -> set[str]:
 
 
 def documents_to_check(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
-    """Return the ids of documents to check: those of the best hits, and those that contain a copy of the same
-    text (see `originals_first`).
+    """Return the ids of documents to check: the documents of the best hits, and documents that contain a copy
+    of the same text (see `originals_first`).
     """
     doc_ids = {hit.doc_id for hit in best}
     words = {text_key_of(hit.block_id) for hit in best} - {""}

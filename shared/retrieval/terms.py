@@ -64,7 +64,7 @@ _MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)
 
 
 def document_name_terms(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct terms that may name a document: those of its file name and title first, then frequent
+    """Return distinct terms that may name a document: terms of its file name and title, followed by frequent
     capitalised words of its text.
     """
     capital, small = _letter_cases(texts)

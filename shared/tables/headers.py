@@ -94,7 +94,7 @@ def _divides(above: Sequence[str], below: Sequence[str], after: Sequence[str]) -
     """Return whether a row is a further line of the header above it, because it names the columns below
     merged cells.
 
-    A column with a name of its own has no other name below. It may have one if another cell is merged across
+    A column that isn't grouped has no other name below. It may have one if another cell is merged across
     both rows, or empty in the row above, because then the rows can't be a name and a value.
 
     Args:

@@ -1,8 +1,8 @@
 """Check that SQL calculates only with numbers, and compares columns with values of their kind. Runs in the
 worker process.
 
-SQLite converts values silently instead: the average of the texts "1.234,5" and "n/a" is 0.617, the difference
-of two dates is that of their years, and each text is more than each number.
+SQLite would convert values silently: the average of the texts "1.234,5" and "n/a" is 0.617, the difference of
+two dates is the difference of their years, and each text is more than each number.
 """
 
 import re
@@ -104,7 +104,7 @@ class _Columns:
 
     def is_calculated(self, node: exp.Expr) -> bool:
         """Return whether an expression is a number that is neither read from a column nor cast. SQLite
-        compares it with text as it is.
+        doesn't convert text that is compared with it.
         """
         if isinstance(node, exp.Literal):
             return not node.is_string

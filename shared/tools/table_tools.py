@@ -327,8 +327,8 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
 
 
 def _labels(columns: Sequence[str], tables: Sequence[ReadableTable]) -> tuple[str, ...]:
-    """Return a heading for each column of a result: that of the sheet if the column has its name, otherwise
-    the name with spaces. An SQL expression stays as it is.
+    """Return a heading for each column of a result. A column of a sheet has the sheet's heading, and an alias
+    is written with spaces. SQL expressions are not changed.
     """
     labels: dict[str, str] = {}
     for column in (column for table in tables for column in table.table.columns):

@@ -1,7 +1,7 @@
-"""Cells of a workbook that are merged over several rows, such as an area beside its projects.
+"""Cells of a workbook that are merged over several rows, such as an area with several projects.
 
 Excel stores their text in the first row only. Each further row gets it as well, since a row of a table must
-be complete in itself. Headers are left as they are, because `shared.tables.headers` reads their merged cells.
+be complete in itself. Headers are not changed, because `shared.tables.headers` reads their merged cells.
 """
 
 import re

@@ -84,8 +84,8 @@ def _blocks(rows: Iterable[Row]) -> Iterator[_Block]:
 
 
 def _continues(block: _Block, parts: Sequence[slice]) -> bool:
-    """Return whether a block continues the tables above it: it has no cells beside them, and its first row
-    consists of rows with numbers.
+    """Return whether a block continues the tables above it: it has cells only in their columns,
+    and its first row contains numbers in each table that continues.
     """
     cells = [[cell for cell in block.rows[0][part] if cell.strip()] for part in parts]
     fits = all(not row or (len(row) > 1 and any(map(is_number, row))) for row in cells)

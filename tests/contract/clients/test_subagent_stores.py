@@ -29,7 +29,7 @@ async def test_nobody_has_written_yet(control: ControlStore) -> None:
 
 
 async def test_what_is_written_is_read(control: ControlStore) -> None:
-    lease = Lease(child_id="run:s001c0", expires_at=HOUR, begun=True, is_probe=True)
+    lease = Lease(child_id="run:s001c0", expires_at=HOUR, has_begun=True, is_probe=True)
     first = await control.write(ControlState(leases=(lease,), outcomes=(True, False)))
     assert await control.read() == first
     second = await control.write(first.model_copy(update={"leases": (), "opened_at": HOUR}))

@@ -1,25 +1,11 @@
 """Tests for the question that asks which document is meant, and its options."""
 
-from datetime import UTC, datetime
-
 from shared.answering.clarification import clarifying_question, options_of
-from shared.retrieval.models import DocumentRecord
-
-
-def record(filename: str, title: str = "", document_type: str = "report", **fields: str) -> DocumentRecord:
-    return DocumentRecord(
-        doc_id=filename,
-        filename=filename,
-        title=title,
-        document_type=document_type,
-        upload_date=datetime(2026, 1, 1, tzinfo=UTC),
-        **fields,
-    )
-
+from tests.fakes.records import named_record
 
 REPORTS = (
-    record("annual-report-2023.pdf", "Annual report 2023"),
-    record("annual-report-2024.pdf", "Annual report 2024"),
+    named_record("annual-report-2023.pdf", "Annual report 2023"),
+    named_record("annual-report-2024.pdf", "Annual report 2024"),
 )
 
 
@@ -36,9 +22,11 @@ def test_options_are_numbered_and_named() -> None:
 def test_options_show_in_what_their_documents_differ() -> None:
     same = {"title": "Travel policy", "language": "en"}
     records = (
-        record("travel.pdf", department="Sales", author="A. Kern", project_id="x", **same),
-        record("travel.pdf", "Travel policy", "draft", department="Works", author="B. Roth", language="en"),
-        record("travel.pdf", "Travel policy", "draft", department="Works", language="en"),
+        named_record("travel.pdf", department="Sales", author="A. Kern", project_id="x", **same),
+        named_record(
+            "travel.pdf", "Travel policy", "draft", department="Works", author="B. Roth", language="en"
+        ),
+        named_record("travel.pdf", "Travel policy", "draft", department="Works", language="en"),
     )
     assert [option.details for option in options_of(records)] == [
         ("Sales", "report", "A. Kern"),

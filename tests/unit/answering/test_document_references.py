@@ -1,7 +1,6 @@
 """Tests for references to documents: which are meant, which are unclear, and which are missing."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -13,31 +12,20 @@ from shared.answering.document_references import (
     not_in_evidence,
     resolve_references,
 )
-from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.plan import QueryType
-
-
-def record(filename: str, title: str = "", document_type: str = "report", **fields: Any) -> DocumentRecord:
-    return DocumentRecord(
-        doc_id=filename,
-        filename=filename,
-        title=title,
-        document_type=document_type,
-        upload_date=datetime(2026, 1, 1, tzinfo=UTC),
-        **fields,
-    )
-
+from tests.fakes.records import named_record
 
 RECORDS = (
-    record("annual-report-2023.pdf", "Annual report 2023"),
-    record("annual-report-2024.pdf", "Annual report 2024"),
-    record("heron-manual.pdf", "Heron 400: operating manual", "manual"),
-    record("kestrel-manual.pdf", "Kestrel 120: operating manual", "manual"),
-    record("wartungsbericht-nord.pdf", "Wartungsbericht Nord", "bericht"),
-    record("wartungsbericht-sued.pdf", "Wartungsbericht Süd", "bericht"),
-    record("minutes-safety.txt", "Minutes of the safety committee", "minutes"),
-    record("minutes-works.txt", "Minutes of the works council", "minutes"),
+    named_record("annual-report-2023.pdf", "Annual report 2023"),
+    named_record("annual-report-2024.pdf", "Annual report 2024"),
+    named_record("heron-manual.pdf", "Heron 400: operating manual", "manual"),
+    named_record("kestrel-manual.pdf", "Kestrel 120: operating manual", "manual"),
+    named_record("wartungsbericht-nord.pdf", "Wartungsbericht Nord", "bericht"),
+    named_record("wartungsbericht-sued.pdf", "Wartungsbericht Süd", "bericht"),
+    named_record("minutes-safety.txt", "Minutes of the safety committee", "minutes"),
+    named_record("minutes-works.txt", "Minutes of the works council", "minutes"),
 )
 
 
@@ -123,13 +111,15 @@ def test_words_that_were_left_out_are_no_name() -> None:
 
 
 def test_copies_of_one_file_are_no_choice() -> None:
-    copies = [record(f"{place}/plan.pdf", "Fire plan", "plan", content_hash="same") for place in "ab"]
+    copies = [named_record(f"{place}/plan.pdf", "Fire plan", "plan", content_hash="same") for place in "ab"]
     resolution = resolve_references("What does the fire plan say?", "CONTENT_SEARCH", {"fire plan": copies})
     assert (resolution.candidates, len(resolution.documents)) == ((), 2)
 
 
 def test_a_name_that_fits_too_many_is_neither_asked_about_nor_narrowed_to() -> None:
-    many = [record(f"audit-{number}.pdf", f"Audit report {number}") for number in range(MAX_OPTIONS + 1)]
+    many = [
+        named_record(f"audit-{number}.pdf", f"Audit report {number}") for number in range(MAX_OPTIONS + 1)
+    ]
     resolution = resolve_references(
         "What does the audit report say?", "CONTENT_SEARCH", {"audit report": many}
     )
@@ -159,13 +149,13 @@ def test_a_document_that_the_search_has_found_is_not_missing(reference: str, is_
     block = Hit(
         block_id="h-1", doc_id="h.pdf", filename="h.pdf", heading_path="Rules for travel", content="x"
     )
-    evidence = Evidence(hits=(block,), records=(record("h.pdf", "Handbook of expenses"),))
+    evidence = Evidence(hits=(block,), records=(named_record("h.pdf", "Handbook of expenses"),))
     missing = (MissingDocument(reference=reference),)
     assert not_in_evidence(missing, evidence) == (missing if is_missing else ())
 
 
 def test_a_heading_about_another_year_is_not_the_report_of_that_year() -> None:
-    report = record("annual-report-2023.pdf", "Annual report 2023")
+    report = named_record("annual-report-2023.pdf", "Annual report 2023")
     missing = missing_documents({"annual report 2022": [report]})
     block = Hit(
         block_id="a-1",
@@ -188,7 +178,7 @@ def test_a_heading_about_another_year_is_not_the_report_of_that_year() -> None:
     ],
 )
 def test_a_found_document_that_its_first_block_names_is_not_missing(reference: str, is_missing: bool) -> None:
-    document = record("manutenzione-044.pdf", "Manutenzione 2026/044", "contract")
+    document = named_record("manutenzione-044.pdf", "Manutenzione 2026/044", "contract")
     block = Hit(
         block_id="m-0",
         doc_id=document.doc_id,
@@ -205,7 +195,7 @@ def test_a_found_document_that_its_first_block_names_is_not_missing(reference: s
 )
 def test_a_found_document_of_this_author_and_date_is_not_missing(reference: str, is_missing: bool) -> None:
     date = datetime(2026, 6, 11, 12, tzinfo=UTC)
-    mail = record(
+    mail = named_record(
         "re-offer-packaging-line.eml", "RE: Offer", "e-mail", author="Priya Nair", document_date=date
     )
     missing = (MissingDocument(reference=reference),)

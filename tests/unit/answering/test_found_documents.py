@@ -1,4 +1,4 @@
-"""Tests for what a search learns about the documents of its passages."""
+"""Tests for the details of documents whose passages a search returned."""
 
 from shared.access.models import UserContext
 from shared.answering.found_documents import FoundDocuments
@@ -40,28 +40,28 @@ def found_documents(records: RecordingIndex, blocks: RecordingIndex) -> FoundDoc
 
 
 async def test_records_unique_names_and_the_blocks_of_short_documents_are_known_afterwards() -> None:
-    found = found_documents(RecordingIndex(RECORDS), RecordingIndex(BLOCKS))
-    await found.describe({"a": "note.pdf", "b": "report.pdf"})
-    assert {doc_id: record.filename for doc_id, record in found.records.items()} == {
+    documents = found_documents(RecordingIndex(RECORDS), RecordingIndex(BLOCKS))
+    await documents.describe({"a": "note.pdf", "b": "report.pdf"})
+    assert {doc_id: record.filename for doc_id, record in documents.records.items()} == {
         "a": "note.pdf",
         "b": "report.pdf",
     }
-    assert found.unique_names == {"note.pdf"}
-    assert found.is_whole("a", {"a1", "a2", "b1"})
-    assert not found.is_whole("a", {"a1"})
-    assert not found.is_whole("unknown", {"a1"})
+    assert documents.unique_names == {"note.pdf"}
+    assert documents.is_whole("a", {"a1", "a2", "b1"})
+    assert not documents.is_whole("a", {"a1"})
+    assert not documents.is_whole("unknown", {"a1"})
 
 
 async def test_a_document_is_described_once() -> None:
     records = RecordingIndex(RECORDS)
-    found = found_documents(records, RecordingIndex(BLOCKS))
-    await found.describe({"a": "note.pdf", "b": "report.pdf"})
-    await found.describe({"b": "report.pdf"})
+    documents = found_documents(records, RecordingIndex(BLOCKS))
+    await documents.describe({"a": "note.pdf", "b": "report.pdf"})
+    await documents.describe({"b": "report.pdf"})
     assert len(records.requests) == 1
 
 
 async def test_a_late_search_leaves_the_documents_undescribed() -> None:
-    found = found_documents(LateIndex(RECORDS), RecordingIndex(BLOCKS))
-    await found.describe({"a": "note.pdf"})
-    assert (found.records, found.unique_names) == ({}, set())
-    assert not found.is_whole("a", {"a1", "a2"})
+    documents = found_documents(LateIndex(RECORDS), RecordingIndex(BLOCKS))
+    await documents.describe({"a": "note.pdf"})
+    assert (documents.records, documents.unique_names) == ({}, set())
+    assert not documents.is_whole("a", {"a1", "a2"})

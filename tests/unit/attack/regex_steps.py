@@ -75,7 +75,7 @@ class StepCounter:
         key = (id(node), sign)
         if key not in self._known:
             forms = {sign, sign.lower(), sign.upper()} if self._flags & re.IGNORECASE else {sign}
-            # "ß" has no capital of one character; `re` ignores its capital, too.
+            # The upper case of "ß" has two characters, and `re` doesn't match it either.
             self._known[key] = any(_takes(node, one, self._flags) for one in forms if len(one) == 1)
         return self._known[key]
 

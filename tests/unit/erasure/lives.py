@@ -144,7 +144,7 @@ async def _wait_in_a_program(words: str, user: UserContext, services: Services) 
     request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
     await RunFiles(services.blobs, run_id).put_request(request)
     clarification = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
-    waiting_run = WaitingRun(run_id=run_id, journal=(), results=(), ask_step=0, asked=clarification)
+    waiting_run = WaitingRun(run_id=run_id, journal=(), results=(), ask_step=0, clarification=clarification)
     await services.blobs.write(WORK, f"sessions/{run_id}.json", waiting_run.model_dump_json().encode())
     return run_id
 

@@ -305,14 +305,14 @@ def test_a_quotation_made_to_be_looked_for_everywhere_is_given_up() -> None:
 
 
 class CountedWords(list[Word]):
-    """The words of a block, with the number of words read so far."""
+    """The words of a block, which count how many of them are read."""
 
     reads = 0
 
     def __getitem__(self, place: Any) -> Any:
-        found = super().__getitem__(place)
-        self.reads += len(found) if isinstance(place, slice) else 1
-        return found
+        item = super().__getitem__(place)
+        self.reads += len(item) if isinstance(place, slice) else 1
+        return item
 
 
 @pytest.mark.parametrize(

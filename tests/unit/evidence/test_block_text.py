@@ -41,28 +41,28 @@ def test_the_row_of_a_word_is_that_of_its_cell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"),
+    ("content", "expected"),
     [
         ("It opens at 15 bar. Close it.", "It opens at 15 bar."),
         ("It opens (at 15 bar). Close it.", "It opens (at 15 bar)."),
         ("It opens at 15 bar, then", "It opens at 15 bar"),
     ],
 )
-def test_words_are_shown_with_the_closing_punctuation_after_them(content: str, shown: str) -> None:
-    assert BlockText(content).shown((0, 5)) == shown
+def test_words_are_shown_with_the_closing_punctuation_after_them(content: str, expected: str) -> None:
+    assert BlockText(content).shown((0, 5)) == expected
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"),
+    ("content", "expected"),
     [
         ("Write to <a@b.example> or <c@d.example>, please.", "Write to <a@b.example> or <c@d.example>"),
         ("Write a > b or <c@d.example> too> then", "Write a > b or <c@d.example> too"),
     ],
 )
-def test_addresses_keep_their_brackets(content: str, shown: str) -> None:
+def test_addresses_keep_their_brackets(content: str, expected: str) -> None:
     block = BlockText(content)
-    last = next(place for place, word in enumerate(block.words) if word.end >= len(shown) - 1)
-    assert block.shown((0, last + 1)) == shown
+    last = next(place for place, word in enumerate(block.words) if word.end >= len(expected) - 1)
+    assert block.shown((0, last + 1)) == expected
 
 
 def test_only_marks_before_a_line_show_how_often_it_was_quoted() -> None:

@@ -89,16 +89,16 @@ def test_a_source_without_numbers_contains_none() -> None:
 
 
 def test_changed_digits_are_found() -> None:
-    """Of 400 statements with one changed digit, nine in ten are found; the others agree by chance."""
+    """Nine in ten of 400 changed digits are reported. The others agree by chance with another number."""
     statement = "The excess is GBP 25,000, or GBP 15,000; the premium of 1,234,567 pounds rose by 3.5 %."
     chance = random.Random(7)
     places = [digit.start() for digit in re.finditer(r"\d", statement)]
-    found = 0
+    reported_count = 0
     for _ in range(400):
         place = chance.choice(places)
         digit = chance.choice([digit for digit in "123456789" if digit != statement[place]])
-        found += bool(unsourced(statement[:place] + digit + statement[place + 1 :]))
-    assert found >= 360
+        reported_count += bool(unsourced(statement[:place] + digit + statement[place + 1 :]))
+    assert reported_count >= 360
 
 
 MANUAL = Hit(

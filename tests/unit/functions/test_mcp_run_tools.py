@@ -26,7 +26,7 @@ async def test_get_answer_waits_for_a_run_whose_clarification_was_answered() -> 
     durable.states[run_id] = "Running"
     call = McpCall(Request({"type": "http"}), ANNA, services, durable, "http://app")
     waiting = asyncio.create_task(GetAnswer(call).execute(run_id=run_id))
-    for _ in range(20):  # the tool reads the events so far, among them the clarification
+    for _ in range(20):  # the tool reads the events that exist, including the clarification
         await asyncio.sleep(0)
     await run_to_end(run_id, services, observe(answered, observation))
     outcome = await waiting

@@ -1,28 +1,15 @@
 """Tests for resolving references to documents, also misspelt ones."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from shared.retrieval.document_names import match_reference, reference_query, spelled_as_named
-from shared.retrieval.models import DocumentRecord
-
-
-def record(filename: str, title: str = "", document_type: str = "report") -> DocumentRecord:
-    return DocumentRecord(
-        doc_id=filename,
-        filename=filename,
-        title=title,
-        document_type=document_type,
-        upload_date=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-
+from tests.fakes.records import named_record
 
 REPORTS = (
-    record("report-2023.pdf", "Annual report 2023"),
-    record("report-2024.pdf", "Annual report 2024"),
-    record("pump-manual.pdf", "HX-200 pump: operating manual", "manual"),
-    record("fire-drill.eml", "Fire drill on 6 November"),
+    named_record("report-2023.pdf", "Annual report 2023"),
+    named_record("report-2024.pdf", "Annual report 2024"),
+    named_record("pump-manual.pdf", "HX-200 pump: operating manual", "manual"),
+    named_record("fire-drill.eml", "Fire drill on 6 November"),
 )
 
 
@@ -44,16 +31,18 @@ def test_some_words_of_a_title_are_enough() -> None:
 
 
 def test_tags_complete_a_name() -> None:
-    policy = record("BP-77.pdf", "Property policy", "policy").model_copy(
+    policy = named_record("BP-77.pdf", "Property policy", "policy").model_copy(
         update={"tags": ("Insurance", "Hull")}
     )
-    tagged = record("e-3.pdf", "Endorsement 3").model_copy(update={"tags": ("insurance", "policy")})
+    tagged = named_record("e-3.pdf", "Endorsement 3").model_copy(update={"tags": ("insurance", "policy")})
     assert match_reference("the insurance policy", (tagged, policy)) == (policy,)
     assert match_reference("insurance cover", (tagged, policy)) == ()
 
 
 def test_a_month_may_be_written_as_a_number() -> None:
-    reports = [record(f"inspection-report-2025-{month:02}.md", "Inspection report") for month in range(1, 13)]
+    reports = [
+        named_record(f"inspection-report-2025-{month:02}.md", "Inspection report") for month in range(1, 13)
+    ]
     for reference in (
         "inspection report March 2025",
         "inspection report März 2025",
@@ -95,7 +84,7 @@ def test_a_model_number_may_be_written_together() -> None:
 
 @pytest.mark.parametrize("reference", ["", "  "])
 def test_a_blank_reference_names_no_untitled_document(reference: str) -> None:
-    assert match_reference(reference, [record("README", "")]) == ()
+    assert match_reference(reference, [named_record("README", "")]) == ()
 
 
 def test_a_misspelt_word_is_spelled_as_the_documents_spell_it() -> None:

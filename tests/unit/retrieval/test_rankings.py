@@ -23,9 +23,13 @@ def page(*rows: IndexRow) -> SearchPage:
     return SearchPage(rows=rows)
 
 
-def ranking(*rows: IndexRow, filters: Filters | None = None, named: str = "") -> Ranking:
+def ranking(*rows: IndexRow, filters: Filters | None = None, named_id: str = "") -> Ranking:
     phrasing = Phrasing("Who?", (1.0,), "Who", page(*rows))
-    return Ranking(phrasing, filters or {}, {named: 5.0} if named else {}, REFERENCE_COSINE)
+    return Ranking(phrasing, filters or {}, {named_id: 5.0} if named_id else {}, REFERENCE_COSINE)
+
+
+def scores_of(ranked: Ranking) -> dict[str, float]:
+    return {hit.block_id: hit.score for hit in ranked.hits}
 
 
 def ids(hits: Sequence[Hit]) -> list[str]:
@@ -54,9 +58,9 @@ def test_unknown_keyword_scores_are_requested_only_if_the_keyword_page_is_full()
 def test_a_requested_keyword_score_counts() -> None:
     ranked = ranking(row("k", 10.0))
     ranked.add_vector_results([page(row("v", 0.8))])
-    before = {known.block_id: known.score for known in ranked.hits}
+    before = scores_of(ranked)
     ranked.add_keyword_scores(page(row("v", 8.0)))
-    after = {known.block_id: known.score for known in ranked.hits}
+    after = scores_of(ranked)
     assert (round(after["v"] - before["v"], 6), after["k"]) == (0.2, before["k"])
 
 
@@ -100,7 +104,7 @@ def test_spreadsheets_crowd_out_others_if_they_take_nearly_all_candidates() -> N
     assert crowding_spreadsheets([ranking(*sheet)], 5) == {"t"}
     assert crowding_spreadsheets([ranking(*sheet, other)], 2) == set()
     assert crowding_spreadsheets([ranking(*sheet[:20])], 5) == set()
-    assert crowding_spreadsheets([ranking(*sheet, named="t")], 5) == set()
+    assert crowding_spreadsheets([ranking(*sheet, named_id="t")], 5) == set()
     assert crowding_spreadsheets([ranking(*sheet, filters={"doc_id": ("t",)})], 5) == set()
     assert crowding_spreadsheets([ranking(*sheet, filters={"doc_id": ("t", "u")})], 5) == {"t"}
 

@@ -38,7 +38,7 @@ class UntouchedControl(InMemoryControlStore):
 def leases(count: int, *, has_begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
     expires_at = datetime.now(UTC) + timedelta(hours=1)  # created long before the test runs
     return tuple(
-        Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=has_begun) for n in range(count)
+        Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, has_begun=has_begun) for n in range(count)
     )
 
 
