@@ -87,7 +87,9 @@ class CitationBook:
         n = len(self.citations) + 1
         page = f"pages/{first.page_number}" if first.page_number is not None else "readable"
         view = _with_query(f"/api/documents/{first.doc_id}/{page}", self._led_by(n))
-        in_german = language[:2].casefold() == "de" and result.sql_in_german
+        in_german = language[:2].casefold() == "de" and bool(result.sql_in_german)
+        words = result.sql_in_german if in_german else result.sql_in_words
+        left_out = (cells.in_words(in_german=in_german) for cells in result.left_out)
         citation = Citation(
             n=n,
             kind="table",
@@ -97,7 +99,7 @@ class CitationBook:
             verified=False,
             url="" if is_database_id(first.doc_id) else view,
             source_url=self._source_address(first.doc_id, first.filename, None),
-            sql_in_words=in_german or result.sql_in_words,
+            sql_in_words=" ".join((words, *left_out)),
             **first.model_dump(include={"doc_id", "filename", "page_number", "table_id", "content_hash"}),
             columns=result.labels or result.columns,
             **result.model_dump(include={"sql", "rows", "row_count", "source_rows", "tables"}),

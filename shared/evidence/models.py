@@ -35,6 +35,32 @@ class QueriedTable(Model):
     content_hash: str
 
 
+class LeftOutCells(Model):
+    """The cells of a queried column that contain a remark such as "< 0,5" instead of a value.
+
+    Attributes:
+        table: title of the table.
+        remarks: the most frequent ones.
+    """
+
+    table: str
+    column: str
+    count: int
+    remarks: tuple[str, ...]
+
+    def in_words(self, *, in_german: bool = False) -> str:
+        """Return a sentence that tells readers that calculations leave the cells out."""
+        remarks = "; ".join(self.remarks)
+        if in_german:
+            one, several = ("Zelle", "hat keinen Wert und zählt"), ("Zellen", "haben keinen Wert und zählen")
+            cells, rest = one if self.count == 1 else several
+            return f"{self.count} {cells} von „{self.column}“ in „{self.table}“ {rest} nicht mit: {remarks}."
+        cells, rest = (
+            ("cell", "has no value and is") if self.count == 1 else ("cells", "have no value and are")
+        )
+        return f"{self.count} {cells} of “{self.column}” in “{self.table}” {rest} not counted: {remarks}."
+
+
 class TableResult(Model):
     """The result of a query over tables, with all details that a citation of it needs.
 
@@ -48,6 +74,7 @@ class TableResult(Model):
         constants: literals of the SQL.
         headings: titles and unit lines of the tables, such as "in thousand EUR". They give the numbers their
             scale and are not shown to readers.
+        left_out: by column, the cells without a value.
     """
 
     result_id: str = ""
@@ -62,6 +89,7 @@ class TableResult(Model):
     source_rows: tuple[int, ...] = ()
     constants: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
+    left_out: tuple[LeftOutCells, ...] = ()
     tables: tuple[QueriedTable, ...]
 
 

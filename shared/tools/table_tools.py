@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from shared.evidence.models import Cell, QueriedTable, TableResult
+from shared.evidence.models import Cell, LeftOutCells, QueriedTable, TableResult
 from shared.platform.database_sources import is_database_id
 from shared.platform.errors import InvalidQueryError
 from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
@@ -28,7 +28,7 @@ _MAX_DRAFT_CHARS = 24_000  # characters of table descriptions in a prompt, about
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
 _IDENTIFIER = re.compile(r"\w+")
-_HIDDEN_FIELDS = {"result_id", "constants", "headings", "labels", "sql_in_german"}
+_HIDDEN_FIELDS = {"result_id", "constants", "headings", "labels", "left_out", "sql_in_german"}
 """Fields of a result that its proof needs, but not the model."""
 
 TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
@@ -313,6 +313,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
         source_rows=result.source_rows,
         constants=result.constants,
         headings=tuple(filter(None, headings)),
+        left_out=_left_out(result.sql, queried),
         tables=tuple(
             QueriedTable(
                 table_id=table.table_id,
@@ -365,22 +366,21 @@ def _record_result(
     evidence.results.append(table_evidence)
     fields = table_evidence.model_dump(mode="json", exclude=_HIDDEN_FIELDS)
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
-    stated = [*assumptions, *_left_out(result.sql, tables)]
+    stated = [*assumptions, *(cells.in_words() for cells in table_evidence.left_out)]
     return {**fields, "assumptions": stated, "truncated": is_cut}
 
 
-def _left_out(sql: str, tables: Sequence[ReadableTable]) -> list[str]:
-    """Return a sentence for each column of a query whose remarks, such as "< 0,5", the calculation leaves
-    out.
-    """
+def _left_out(sql: str, tables: Sequence[ReadableTable]) -> tuple[LeftOutCells, ...]:
+    """Return the cells without a value, for each column that a query mentions."""
     words = set(re.findall(r"\w+", sql.casefold()))
-    return [
-        f"{column.remark_count:,} rows of {table.table.title!r} have no value in {column.label!r} and don't "
-        f"count there: {'; '.join(column.remarks)}."
-        for table in tables_in(sql, tables)
+    return tuple(
+        LeftOutCells(
+            table=table.table.title, column=column.label, count=column.remark_count, remarks=column.remarks
+        )
+        for table in tables
         for column in table.table.columns
         if column.remark_count and column.name in words
-    ]
+    )
 
 
 def _short(cell: Cell) -> Cell:

@@ -184,7 +184,7 @@ async def test_cells_without_a_value_are_named_as_an_assumption(services: Servic
     result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
     assert result["rows"] == [["W1", pytest.approx(1224.1667)], ["W2", 987.25]]
     assert result["assumptions"] == [
-        f"2 rows of {table['title']!r} have no value in 'Value' and don't count there: < 0,5; ca. 950."
+        f"2 cells of “Value” in “{table['title']}” have no value and are not counted: < 0,5; ca. 950."
     ]
     sql = f"SELECT COUNT(*) FROM {table['name']} WHERE well = 'W1'"
     counted = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.evidence.citations import CitationBook, marker
-from shared.evidence.models import Citation, QueriedTable, TableResult, WebPage
+from shared.evidence.models import Citation, LeftOutCells, QueriedTable, TableResult, WebPage
 from shared.retrieval.models import DocumentRecord, Hit
 
 
@@ -250,3 +250,19 @@ def test_an_unusual_address_is_not_linked(address: str | None) -> None:
     book = CitationBook((PUMP,), source_urls={"manual": address} if address else {})
     citation = cited(book, "manual", "The pump runs at 15 bar.")
     assert "source_url" not in citation.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("language", "count", "words"),
+    [
+        ("en", 1, "All regions. 1 cell of “Total” in “Sales” has no value and is not counted: < 5; tbd."),
+        ("fr", 2, "All regions. 2 cells of “Total” in “Sales” have no value and are not counted: < 5; tbd."),
+        ("de", 1, "Alle. 1 Zelle von „Total“ in „Sales“ hat keinen Wert und zählt nicht mit: < 5; tbd."),
+        ("de", 2, "Alle. 2 Zellen von „Total“ in „Sales“ haben keinen Wert und zählen nicht mit: < 5; tbd."),
+    ],
+)
+def test_a_calculation_names_the_cells_that_it_leaves_out(language: str, count: int, words: str) -> None:
+    cells = LeftOutCells(table="Sales", column="Total", count=count, remarks=("< 5", "tbd"))
+    calculated = result(("North", 1), sql_in_german="Alle.", left_out=(cells,))
+    citation, _ = CitationBook(()).compute(calculated, language)
+    assert citation.sql_in_words == words
